@@ -1,0 +1,102 @@
+/* device.h: devices, buffers, streams, events and lists. A device is a table of functions; the functions below check, count and forward.
+ * Knows actors only as addresses that are notified; knows no model.
+ *
+ * Threads: everything is called on the loop's thread and returns at once (the loop thread never computes and never blocks); the work itself
+ * runs elsewhere, in order within a stream. Under the test driver it is run inline by the driver, one item at a time.
+ * Ownership: all objects are counted. Work that is under way owns what it touches. */
+#ifndef WEIR_DEVICE_H
+#define WEIR_DEVICE_H
+
+#include "../../kernels/kernels.h"
+#include "../rt/rt.h"
+
+typedef struct weir__device weir__device;
+typedef struct weir__buffer weir__buffer;
+typedef struct weir__stream weir__stream;
+typedef struct weir__event weir__event;
+typedef struct weir__list weir__list;
+
+extern const weir_handle_type weir__buffer_handle; /* name "buffer": a buffer inside a message */
+extern const weir_handle_type weir__event_handle;  /* name "event" */
+
+/* ---- devices ---- */
+
+/* The system's cpu device, made on first use. threads 0: as it is, or the processors this process may use. EBUSY: made with another count;
+ * EINVAL: WEIR_CPU in the environment names no level, or one that does not run here; ENOMEM. The system owns it. */
+int weir__device_cpu(weir_system *s, unsigned threads, weir__device **out, weir_error **error);
+weir_system *weir__device_system(weir__device *d);
+const char *weir__device_name(const weir__device *d);   /* "cpu" */
+const char *weir__device_detail(const weir__device *d); /* "avx512+vnni, 2 threads" */
+unsigned weir__device_threads(const weir__device *d);
+
+/* ---- buffers ---- */
+
+/* Device memory, 64-byte aligned, zeroed; large ones in huge pages. Counted in the system's bytes. ENOMEM (the text says how many bytes, for what). */
+int weir__buffer_new(weir__device *d, size_t bytes, const char *what, weir__buffer **out, weir_error **error);
+weir__buffer *weir__buffer_ref(weir__buffer *b); /* any thread */
+void weir__buffer_unref(weir__buffer *b);        /* any thread; NULL does nothing */
+size_t weir__buffer_size(const weir__buffer *b);
+void *weir__buffer_pointer(weir__buffer *b); /* the device's address; host code may read and write it on cpu when no work does */
+
+/* ---- lists: recorded device work ---- */
+
+int weir__list_new(weir__device *d, const char *name, weir__list **out, weir_error **error);
+weir__list *weir__list_ref(weir__list *l);
+void weir__list_unref(weir__list *l);
+/* Appends kernel `kernel` with a copy of its arguments, bound now. `joined`: the next item waits until this one is complete on all workers;
+ * false: the next one may start meanwhile. EUNSUPPORTED: the device has no kernel for this shape (the text says which), ENOMEM, EBUSY. */
+int weir__list_add(weir__list *l, enum weir_kernel kernel, const void *args, bool joined, weir_error **error);
+int weir__list_append(weir__list *l, const weir__list *other, weir_error **error); /* all items and buffers of another list */
+int weir__list_own(weir__list *l, weir__buffer *b); /* the list counts a buffer that its items touch. ENOMEM */
+size_t weir__list_length(const weir__list *l);
+
+/* ---- streams ---- */
+
+/* A new ordered queue of work with a thread of its own. owner is shown by weir__streams and gets notices. ENOMEM, EIO (no thread). */
+int weir__stream_new(weir__device *d, weir_address owner, const char *name, weir__stream **out, weir_error **error);
+/* Submits: each returns EINVAL on a closed stream, ENOMEM, EDEVICE (injected). The work counts what it is given. */
+int weir__stream_run(weir__stream *st, weir__list *l);
+int weir__stream_copy(weir__stream *st, weir__buffer *to, size_t to_offset, weir__buffer *from, size_t from_offset, size_t bytes);
+/* Runs fn(data) on the stream's thread: reading files, parsing, tokenising. release(data) is called once, after fn or instead of it when the
+ * stream was closed or skipped, on any thread. fn's result: 0 or a weir code that becomes the stream's failure. */
+int weir__stream_host(weir__stream *st, int (*fn)(void *data), void (*release)(void *data), void *data);
+int weir__stream_record(weir__stream *st, weir__event *e); /* e is done when all earlier work is */
+int weir__stream_wait(weir__stream *st, weir__event *e);   /* later work waits for e; a failed e fails this stream's later work up to the next notify */
+/* Posts [status, args...] to `to` when all earlier work is done: status is 0, or the code of the first failure since the last notify (ECANCELLED for
+ * skipped work, EDEVICE). Bounded by nothing, cannot fail later. arg is one integer for the receiver. */
+int weir__stream_notify(weir__stream *st, weir_address to, weir_verb verb, int64_t arg);
+/* Skips all work submitted so far that has not finished: lists stop between items, host functions are not started. Returns at once. */
+void weir__stream_skip(weir__stream *st);
+/* Skips, lets the running item end, then gives all back, in the background; the stream is unusable at once. Notices are still posted. NULL does nothing. */
+void weir__stream_close(weir__stream *st);
+
+typedef struct weir__stream_info {
+    char device[32], name[64];
+    weir_address owner;
+    uint64_t submitted, completed; /* work items */
+    int64_t busy;                  /* ns of work */
+    int tid;                       /* kernel thread id, 0 inline */
+} weir__stream_info;
+/* Calls fn for every open stream of the system. */
+void weir__streams(weir_system *s, void (*fn)(void *data, const weir__stream_info *info), void *data);
+
+/* ---- events ---- */
+
+int weir__event_new(weir__device *d, weir__event **out);
+weir__event *weir__event_ref(weir__event *e);
+void weir__event_unref(weir__event *e);
+int weir__event_status(const weir__event *e); /* EBUSY: not yet; 0: done; else how it failed */
+
+/* ---- the device table: what a backend brings ---- */
+
+typedef struct weir__device_table {
+    const char *name;
+    void (*close)(weir__device *d);
+    void *(*memory)(weir__device *d, size_t bytes);
+    void (*memory_free)(weir__device *d, void *p, size_t bytes);
+    int (*list_bind)(weir__device *d, weir__list *l, enum weir_kernel kernel, const void *args, bool joined, weir_error **error);
+    int (*stream_new)(weir__device *d, weir__stream *st, weir_error **error);
+    /* further entries as the backend interface needs them: owned by core/dev */
+} weir__device_table;
+
+#endif

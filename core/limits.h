@@ -1,0 +1,35 @@
+/* limits.h: every limit of weir, each with its reason. Nothing else in the tree holds a bare number that bounds something. */
+#ifndef WEIR_LIMITS_H
+#define WEIR_LIMITS_H
+
+#define WEIR_MAX_DEPTH 64              /* nesting of msgpack: what is encoded can be decoded; a decoder's stack stays small */
+#define WEIR_MAILBOX_MESSAGES 1024     /* default bound of a mailbox: a slow actor shows within one burst */
+#define WEIR_MAILBOX_BYTES (16 << 20)  /* default bound of its bodies, so that large bodies are refused sooner */
+#define WEIR_MAX_BODY (1u << 30)       /* one message body; a longer one belongs into a buffer */
+#define WEIR_CALL_TIMEOUT INT64_C(30000000000) /* ns; a call without a deadline of its own still ends */
+#define WEIR_MAX_NAME 64               /* actor names, verbs, tensor names in messages, with the ending zero */
+#define WEIR_TURN_MESSAGES 64          /* messages an actor handles before the next one's turn: latency of the others */
+#define WEIR_TURN_NS 2000000           /* ns of actor code before the loop looks at timers and sockets again */
+
+#define WEIR_MAX_DIMS 4                /* dimensions of a tensor, as in GGUF */
+#define WEIR_KV_BLOCK 32               /* positions in a KV block: two vectors of 16 lanes */
+#define WEIR_ATTENTION_SPLIT 256       /* positions after which a softmax may be split: 8 blocks; part of the result's bits */
+#define WEIR_AHEAD 2                   /* units that the host may be ahead of the device */
+#define WEIR_BARRIER_SPIN_NS 20000     /* ns a worker spins at a barrier before it sleeps (measured: see kernels/README.md) */
+#define WEIR_MAX_THREADS 256           /* workers of one cpu device */
+
+#define WEIR_GGUF_MAX_KV 65536         /* metadata keys of a file; published ones have under 100 */
+#define WEIR_GGUF_MAX_TENSORS 65536    /* published ones have under 3,000 */
+#define WEIR_GGUF_MAX_NAME 256         /* bytes of a key or a tensor's name */
+#define WEIR_MAX_LAYERS 1024
+#define WEIR_MAX_WIDTH (1 << 20)       /* any one dimension of a model but the vocabulary */
+#define WEIR_MAX_VOCAB (1 << 22)
+#define WEIR_DEFAULT_CONTEXT 8192      /* positions in the KV pool when the caller does not say */
+#define WEIR_MAX_SEQUENCES 64          /* sequences of one model at a time: rows of the block table */
+#define WEIR_DEFAULT_TILE 256          /* rows of a pass that go through a unit together: their activations stay in L2 */
+#define WEIR_CREDIT 8                  /* pieces that a generation runs ahead of its reader */
+#define WEIR_MAX_STOPS 16              /* stop strings of a request */
+#define WEIR_MAX_STOP_BYTES 256
+#define WEIR_TOKENIZE_INLINE 4096      /* bytes tokenised on the loop; a longer text goes to a stream (1 MB takes a second) */
+
+#endif

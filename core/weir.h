@@ -1,0 +1,347 @@
+/* weir.h: the whole public C API of libweir.
+ *
+ * Conventions
+ * - Opaque types; `_new/_free` own heap objects. A pointer parameter marked "taken" changes owner even when the call fails.
+ * - Functions that can fail return a code: WEIR_OK (0) or one of WEIR_E*. A trailing `weir_error **error` may be NULL; on failure it
+ *   receives an error object that the caller frees with weir_error_free; on success it is left alone.
+ * - Durations and times are int64_t nanoseconds; times are of the system's clock, weir_now().
+ * - Threads: unless a function says "any thread", it belongs to the thread that drives the system's loop.
+ * - The library never calls abort, exit, signal, fork or setlocale, prints nothing, and never uses libev's default loop.
+ * - Misuse returns WEIR_EINVAL; debug builds (without NDEBUG) stop at it with a message. */
+#ifndef WEIR_H
+#define WEIR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEIR_VERSION "0.1.0"
+#define WEIR_API __attribute__((visibility("default")))
+
+/* ---- errors ------------------------------------------------------------------------------------------------------------- */
+
+enum weir_code {
+    WEIR_OK = 0,
+#define WEIR_ERROR(name, text, http, retry) WEIR_##name,
+#include "errors.def"
+#undef WEIR_ERROR
+    WEIR_CODES
+};
+
+/* An error: a code, a text that names the culprit, the actor it came from, and what caused it. Immutable; any thread. */
+typedef struct weir_error weir_error;
+
+WEIR_API const char *weir_code_name(int code); /* "EFULL"; "?" for a number that is no code */
+WEIR_API const char *weir_code_text(int code);
+WEIR_API int weir_code_http(int code);
+WEIR_API bool weir_code_retry(int code);
+
+/* Makes an error; `actor` may be NULL, `cause` is taken. Never returns NULL: without memory it returns a static error. */
+WEIR_API weir_error *weir_error_new(int code, const char *actor, weir_error *cause, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+WEIR_API weir_error *weir_error_ref(const weir_error *e); /* one more owner of the same object */
+WEIR_API void weir_error_free(weir_error *e);             /* NULL does nothing */
+WEIR_API int weir_error_code(const weir_error *e);        /* WEIR_OK for NULL */
+WEIR_API const char *weir_error_text(const weir_error *e);
+WEIR_API const char *weir_error_actor(const weir_error *e);       /* NULL if none */
+WEIR_API const weir_error *weir_error_cause(const weir_error *e); /* NULL if none */
+/* Sets *error (if error is not NULL) to a new error and returns the code: `return weir_fail(error, WEIR_EINVAL, "...")`. */
+WEIR_API int weir_fail(weir_error **error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------- */
+
+/* Like realloc with sizes: (NULL, 0, n) allocates, (p, old, 0) frees and returns NULL, else resizes. May be called from any thread. */
+typedef void *weir_alloc_fn(void *data, void *p, size_t old_size, size_t new_size);
+
+/* ---- system ------------------------------------------------------------------------------------------------------------- */
+
+/* One runtime: its loop, actors, devices. Several may live in one process. */
+typedef struct weir_system weir_system;
+typedef uint64_t weir_address; /* an actor; below 2^53, never reused; 0 is nobody */
+typedef uint32_t weir_verb;    /* an interned name; 0 is none */
+typedef struct weir_actor weir_actor;
+typedef struct weir_message weir_message;
+typedef struct weir_body weir_body;
+
+enum weir_driver {
+    WEIR_DRIVER_EV = 0, /* a libev loop (epoll), run by whoever calls weir_system_run */
+    WEIR_DRIVER_TEST    /* seeded choice of the next actor, virtual clock, device streams drained inline: a run replays exactly */
+};
+
+typedef struct weir_system_options {
+    enum weir_driver driver;
+    uint64_t seed;        /* test driver: decides the order of actors and streams */
+    weir_alloc_fn *alloc; /* NULL: malloc */
+    void *alloc_data;
+} weir_system_options;
+
+/* Makes a system; the calling thread becomes its loop's thread. options may be NULL. ENOMEM, EIO (no epoll, no eventfd). */
+WEIR_API int weir_system_new(const weir_system_options *options, weir_system **out, weir_error **error);
+/* Stops what is left (as weir_system_stop with no patience) and gives everything back. NULL does nothing. */
+WEIR_API void weir_system_free(weir_system *s);
+/* Runs the loop until `done(data)` is true (asked between turns), until weir_system_quit, or, with done NULL, until nothing is left that could
+ * happen without the outside (no message, no timer, no stream work). EBUSY: already running (a pump inside a pump). EAGAIN does not exist. */
+WEIR_API int weir_system_run(weir_system *s, bool (*done)(void *data), void *data, weir_error **error);
+/* Makes a running weir_system_run return soon. Any thread; async-signal-safe. */
+WEIR_API void weir_system_quit(weir_system *s);
+/* Asks every actor to stop, runs the loop until all have ended or `patience` ns passed, kills the rest. ETIMEOUT names who survived. */
+WEIR_API int weir_system_stop(weir_system *s, int64_t patience, weir_error **error);
+WEIR_API int64_t weir_now(const weir_system *s); /* monotonic, or virtual with the test driver. Any thread */
+WEIR_API weir_verb weir_intern(weir_system *s, const char *name); /* 0 without memory. Any thread */
+WEIR_API const char *weir_verb_name(const weir_system *s, weir_verb v); /* valid as long as the system. Any thread */
+
+/* Counters of a system. At the end sent = handled + dead + queued, calls = calls_ended, and bytes = 0 after weir_system_free. */
+typedef struct weir_system_stats {
+    uint64_t sent, handled, dead, queued; /* messages: accepted; handled; dead letters; still in mailboxes */
+    uint64_t refused;                     /* not accepted: mailbox full, no such actor */
+    uint64_t calls, calls_ended, late_replies;
+    uint64_t actors, spawned, timers;
+    uint64_t bytes, blocks; /* memory held through the allocator */
+} weir_system_stats;
+WEIR_API void weir_system_get_stats(weir_system *s, weir_system_stats *out);
+
+/* ---- actors ------------------------------------------------------------------------------------------------------------- */
+
+/* Handles one message. `m` is borrowed for the time of the handler. */
+typedef void weir_receive_fn(weir_actor *self, const weir_message *m);
+typedef struct weir_handler {
+    const char *verb;
+    weir_receive_fn *handle;
+} weir_handler;
+
+/* What an actor does. The struct must outlive its actors (usually static const). Every function may be NULL. */
+typedef struct weir_behaviour {
+    const char *name;             /* default name in traces and errors */
+    const weir_handler *handlers; /* ends with {NULL, NULL} */
+    weir_receive_fn *receive;     /* gets verbs that no handler has; NULL: a call is answered with EVERB, a send is a dead letter */
+    void (*down)(weir_actor *self, weir_address who, const weir_error *why); /* a monitored actor ended; why is NULL after an orderly end */
+    void (*stop)(weir_actor *self); /* asked to stop; ends when it calls weir_exit. NULL: ends at once */
+    void (*fini)(weir_system *s, void *state); /* last call: gives `state` back */
+} weir_behaviour;
+
+typedef struct weir_spawn_options {
+    const char *name;        /* copied; NULL: the behaviour's */
+    size_t mailbox_messages; /* 0: WEIR_MAILBOX_MESSAGES */
+    size_t mailbox_bytes;    /* 0: WEIR_MAILBOX_BYTES */
+} weir_spawn_options;
+
+/* Starts an actor. `state` is taken: when this fails, fini has been called. ENOMEM, ESTOPPING. */
+WEIR_API int weir_spawn(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_address *out,
+                        weir_error **error);
+WEIR_API void *weir_state(const weir_actor *self);
+WEIR_API weir_system *weir_system_of(const weir_actor *self);
+WEIR_API weir_address weir_self(const weir_actor *self);
+WEIR_API const char *weir_actor_name(const weir_actor *self);
+/* The actor that stands for code outside of actors (a main program, a Lua main chunk): sends and calls of such code are its. */
+WEIR_API weir_actor *weir_main_actor(weir_system *s);
+/* Ends the calling actor after its handler returned; `why` is taken, NULL is an orderly end. Queued mail becomes dead letters, its
+ * calls end, callers get EEXITED (or `why` as the cause). */
+WEIR_API void weir_exit(weir_actor *self, weir_error *why);
+WEIR_API int weir_stop(weir_system *s, weir_address a); /* orderly, in arrival order behind what was sent before. ENOACTOR */
+WEIR_API int weir_kill(weir_system *s, weir_address a); /* at once, overtakes everything; idempotent. ENOACTOR */
+/* `down` will be called once when `a` ends (at once, with ENOACTOR, when it has ended already). Cannot fail later for want of memory. */
+WEIR_API int weir_monitor(weir_actor *self, weir_address a);
+WEIR_API int weir_demonitor(weir_actor *self, weir_address a);
+/* While held (a count), an actor gets only replies to its calls, its timers' callbacks and kill; its mail waits. */
+WEIR_API void weir_hold(weir_actor *self);
+WEIR_API void weir_unhold(weir_actor *self);
+
+typedef struct weir_actor_stats {
+    char name[64];
+    uint64_t handled, sent, refused, dead, queued, queued_peak, queued_bytes, calls_open;
+    int64_t busy; /* ns spent in its code */
+} weir_actor_stats;
+WEIR_API int weir_actor_get_stats(weir_system *s, weir_address a, weir_actor_stats *out); /* ENOACTOR */
+/* Calls fn for every living actor, in order of address. */
+WEIR_API void weir_actors(weir_system *s, void (*fn)(void *data, weir_address a, const weir_actor_stats *stats), void *data);
+
+/* ---- messages ----------------------------------------------------------------------------------------------------------- */
+
+/* Sends; the body (NULL: no arguments) is taken, whatever comes back. EFULL, ENOACTOR, ESTOPPING: not accepted. */
+WEIR_API int weir_send(weir_actor *self, weir_address to, weir_verb verb, weir_body *body);
+/* The same from any thread, in the name of `from` (0: nobody). */
+WEIR_API int weir_post(weir_system *s, weir_address from, weir_address to, weir_verb verb, weir_body *body);
+
+/* How a call ended: error NULL and the reply (borrowed), or an error (borrowed) and reply NULL. Runs in the caller's turn; never
+ * inside weir_call itself. */
+typedef void weir_reply_fn(weir_actor *self, void *data, const weir_message *reply, const weir_error *error);
+/* Calls `to`; `done` runs exactly once, unless the caller itself ends first (then `data` must be reachable from its state). The actor
+ * goes on receiving mail meanwhile; bracket with weir_hold/weir_unhold to wait serially. timeout in ns: 0 = WEIR_CALL_TIMEOUT, < 0 = none.
+ * A refused message ends the call too (EFULL, ENOACTOR). Fails only with ENOMEM or EINVAL, then done is not called. session may be NULL. */
+WEIR_API int weir_call(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, int64_t timeout, weir_reply_fn *done,
+                       void *data, uint64_t *session);
+/* Forgets a call: done will not run, a reply is dropped and counted as late. */
+WEIR_API void weir_call_cancel(weir_actor *self, uint64_t session);
+
+WEIR_API weir_address weir_message_from(const weir_message *m);
+WEIR_API weir_verb weir_message_verb(const weir_message *m);
+WEIR_API bool weir_message_is_call(const weir_message *m);
+WEIR_API int64_t weir_message_deadline(const weir_message *m); /* absolute; 0: none */
+WEIR_API weir_body *weir_message_body(const weir_message *m);  /* borrowed, NULL: no arguments */
+
+/* Where a reply goes. A value: may be copied, kept, and used once, even after either actor ended (then it does nothing). */
+typedef struct weir_reply_to {
+    weir_address caller;
+    uint64_t session;
+} weir_reply_to;
+/* Answers the call being handled; the body is taken. A second answer to the same call is EINVAL. For a message that is no call: nothing. */
+WEIR_API int weir_reply(weir_actor *self, const weir_message *m, weir_body *body);
+WEIR_API int weir_reply_error(weir_actor *self, const weir_message *m, weir_error *error); /* error is taken */
+/* Takes the duty to answer away from the handler's end; answer later with weir_answer/weir_answer_error, from this actor. */
+WEIR_API weir_reply_to weir_defer(weir_actor *self, const weir_message *m);
+WEIR_API int weir_answer(weir_actor *self, weir_reply_to to, weir_body *body);
+WEIR_API int weir_answer_error(weir_actor *self, weir_reply_to to, weir_error *error);
+
+/* Dead letters and traces, for tools and tests. kind says what happens to the message; `why` is a code for dead letters. */
+enum weir_trace { WEIR_TRACE_SEND, WEIR_TRACE_CALL, WEIR_TRACE_REPLY, WEIR_TRACE_ERROR_REPLY, WEIR_TRACE_DEAD };
+typedef void weir_trace_fn(void *data, enum weir_trace kind, weir_address from, weir_address to, const char *verb, size_t body_bytes,
+                           int why);
+WEIR_API void weir_set_trace(weir_system *s, weir_trace_fn *fn, void *data); /* called on the loop's thread, at delivery. NULL: off */
+
+/* ---- timers ------------------------------------------------------------------------------------------------------------- */
+
+/* missed: whole periods that passed unnoticed since the last tick. Never early. */
+typedef void weir_timer_fn(weir_actor *self, void *data, uint64_t missed);
+enum weir_timer_kind { WEIR_TIMER_ONCE, WEIR_TIMER_RATE, WEIR_TIMER_DELAY }; /* RATE: fixed rate; DELAY: `period` after the last tick ended */
+/* Runs fn in the actor's turn after `period` ns. The timer ends with weir_timer_cancel or its actor. id (not NULL) is never reused. */
+WEIR_API int weir_timer(weir_actor *self, int64_t period, enum weir_timer_kind kind, weir_timer_fn *fn, void *data, uint64_t *id);
+WEIR_API void weir_timer_cancel(weir_actor *self, uint64_t id); /* an ended or foreign id does nothing */
+
+/* ---- bodies: msgpack --------------------------------------------------------------------------------------------------- */
+
+/* A body is an immutable, counted msgpack array of positional arguments; the last may be a map. Any thread. */
+WEIR_API weir_body *weir_body_ref(weir_body *b);
+WEIR_API void weir_body_free(weir_body *b); /* NULL does nothing */
+WEIR_API const void *weir_body_bytes(const weir_body *b, size_t *size);
+/* Checks outside bytes (one msgpack array; every length against what is there; depth <= 64; O(size), no recursion) and copies them.
+ * Ext values that stand for handles are refused. EMSGPACK, EDEPTH (the text has the offset), ENOMEM. */
+WEIR_API int weir_body_from_bytes(weir_system *s, const void *bytes, size_t size, weir_body **out, weir_error **error);
+/* Makes a body from a format: i int64_t, u uint64_t, d double, s const char*, S const char* + size_t (str), b const void* + size_t (bin), t int as
+ * bool, n nil, h weir_handle (its count is taken), [ ] and { } nest. "s{sisd}" is ["..", {"..": 1, "..": 2.0}]. NULL: no memory, or a
+ * wrong format. */
+WEIR_API weir_body *weir_pack(weir_system *s, const char *format, ...);
+
+/* The same step by step. An error sticks: weir_write_end then returns NULL. Arrays and maps are closed by weir_write_close. */
+typedef struct weir_writer weir_writer;
+WEIR_API weir_writer *weir_write_begin(weir_system *s); /* opens the array of arguments; NULL: no memory, accepted by all below */
+WEIR_API void weir_write_nil(weir_writer *w);
+WEIR_API void weir_write_bool(weir_writer *w, bool v);
+WEIR_API void weir_write_int(weir_writer *w, int64_t v);
+WEIR_API void weir_write_uint(weir_writer *w, uint64_t v);
+WEIR_API void weir_write_double(weir_writer *w, double v);
+WEIR_API void weir_write_str(weir_writer *w, const char *s, size_t n);
+WEIR_API void weir_write_bin(weir_writer *w, const void *p, size_t n);
+WEIR_API void weir_write_array(weir_writer *w);
+WEIR_API void weir_write_map(weir_writer *w);
+WEIR_API void weir_write_close(weir_writer *w);
+WEIR_API int weir_write_error(const weir_writer *w); /* WEIR_OK, ENOMEM, EDEPTH, ETOOBIG, EINVAL (a map with an odd count) */
+WEIR_API weir_body *weir_write_end(weir_writer *w);  /* frees the writer */
+WEIR_API void weir_write_abort(weir_writer *w);
+
+/* A handle is a counted object that travels beside the bytes (a buffer, an event): only inside the process. */
+typedef struct weir_handle_type {
+    const char *name;
+    void (*ref)(void *object);
+    void (*unref)(void *object);
+} weir_handle_type;
+typedef struct weir_handle {
+    const weir_handle_type *type;
+    void *object;
+} weir_handle;
+WEIR_API void weir_write_handle(weir_writer *w, weir_handle h); /* its count is taken */
+
+enum weir_kind { WEIR_NIL, WEIR_BOOL, WEIR_INT, WEIR_UINT, WEIR_DOUBLE, WEIR_STR, WEIR_BIN, WEIR_ARRAY, WEIR_MAP, WEIR_EXT, WEIR_HANDLE, WEIR_END };
+/* Reads a body in order, without allocating. A plain value that may be copied to come back to a place. */
+typedef struct weir_cursor {
+    const uint8_t *p, *end;
+    const weir_body *body;
+} weir_cursor;
+typedef struct weir_value {
+    enum weir_kind kind; /* WEIR_INT when it fits int64_t, WEIR_UINT only above; WEIR_END: nothing left, or malformed */
+    int8_t ext_type;
+    union {
+        bool b;
+        int64_t i;
+        uint64_t u;
+        double d;
+        uint32_t count; /* arrays: elements, maps: pairs; they follow */
+        struct {
+            const char *data; /* into the body */
+            uint32_t size;
+        } s; /* str, bin, ext */
+        weir_handle handle; /* borrowed */
+    };
+} weir_value;
+WEIR_API weir_cursor weir_read(const weir_body *b, uint32_t *count); /* at the first argument; count (may be NULL): arguments. NULL b: none */
+WEIR_API weir_value weir_read_value(weir_cursor *c); /* arrays and maps: only the head is consumed */
+WEIR_API bool weir_read_skip(weir_cursor *c);        /* one whole value; iterative */
+/* Typed reads: false, and the cursor stays, when the next value is of another kind (numbers convert when exact). */
+WEIR_API bool weir_read_int(weir_cursor *c, int64_t *v);
+WEIR_API bool weir_read_double(weir_cursor *c, double *v);
+WEIR_API bool weir_read_bool(weir_cursor *c, bool *v);
+WEIR_API bool weir_read_bytes(weir_cursor *c, const char **s, size_t *n); /* str or bin */
+WEIR_API bool weir_read_array(weir_cursor *c, uint32_t *n);
+WEIR_API bool weir_read_map(weir_cursor *c, uint32_t *n);
+WEIR_API bool weir_read_handle(weir_cursor *c, const char *type, void **object); /* borrowed from the body */
+/* In a map that the cursor stands before: a cursor at the value of `key`; false if it has none. The first of equal keys. */
+WEIR_API bool weir_read_find(weir_cursor map, const char *key, weir_cursor *value);
+
+/* ---- models (implemented by actors/) ------------------------------------------------------------------------------------- */
+
+/* A loaded model: a set of actors (model, residency, policy, experts, stepper, generator; see actors/README.md for their verbs). */
+typedef struct weir_model weir_model;
+
+typedef struct weir_load_options {
+    unsigned threads; /* workers of the cpu device, 0: the processors this process may use. Another value than the first load's: EBUSY */
+    unsigned context; /* positions in the KV pool, shared by the model's sequences; 0: the model's own length, at most 8,192 */
+    unsigned tile;    /* rows that go through a unit together; 0: 256. Never changes a bit of the result */
+    bool activations_f32; /* products in float instead of int8 activations: slow, for reference */
+    bool kv_f32;          /* KV cache in f32 instead of f16 */
+    void (*progress)(void *data, uint64_t done, uint64_t total); /* bytes packed; on the loop's thread; may be NULL */
+    void *data;
+} weir_load_options;
+
+/* Loads a model: a GGUF file, or a name kept by `weir fetch` (in ${XDG_DATA_HOME:-~/.local/share}/weir/models). Runs the loop until it is
+ * ready. ENOENT, EFORMAT, EUNSUPPORTED (naming file, key or tensor, found, wanted), ENOMEM, EBUSY. */
+WEIR_API int weir_model_load(weir_system *s, const char *model, const weir_load_options *options, weir_model **out, weir_error **error);
+/* Stops the model's actors and gives the handle back; generations under way end with ECANCELLED or EEXITED. NULL does nothing. */
+WEIR_API void weir_model_free(weir_model *m);
+
+typedef struct weir_generate_options {
+    const char *prompt; /* UTF-8; beginning and end tokens as the model's file says. Control tokens are not taken from it */
+    const int32_t *tokens; /* instead of prompt: taken as they are */
+    size_t n_tokens;
+    unsigned max_tokens;   /* 0: until the model ends or the context is full */
+    double temperature;    /* 0: greedy */
+    unsigned top_k;        /* 0: off */
+    double top_p, min_p;   /* 0: off */
+    uint64_t seed;         /* same seed, same text */
+    const char *const *stop; /* stop strings: never part of the text */
+    size_t n_stop;
+    bool ignore_end; /* go on after the model's end token */
+} weir_generate_options;
+
+typedef struct weir_finish {
+    const char *reason;   /* "stop" (end token or stop string), "length" (max_tokens); NULL after an error */
+    unsigned prompt_tokens, tokens;
+    int64_t prefill, decode; /* ns until the first token; from the first to the last */
+} weir_finish;
+
+/* piece: whole UTF-8 characters, not zero-ended. done runs exactly once, last. Both on the loop's thread. */
+typedef void weir_piece_fn(void *data, const char *piece, size_t size);
+typedef void weir_done_fn(void *data, const weir_finish *finish, const weir_error *error);
+/* Starts a generation; run the loop to let it go on. EINVAL, ENOMEM. request may be NULL. */
+WEIR_API int weir_generate(weir_model *m, const weir_generate_options *options, weir_piece_fn *piece, weir_done_fn *done, void *data,
+                           uint64_t *request, weir_error **error);
+/* Ends a generation: done runs with ECANCELLED, once, from the loop. An ended request does nothing. */
+WEIR_API void weir_cancel(weir_model *m, uint64_t request);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,217 @@
+/* kernels.h: weight types, the step block, and the argument struct of every kernel. Plain C, shared by all devices and by core. Knows
+ * nothing of actors, files or models. Every pointer in an argument struct is device memory that exists before the list is recorded;
+ * what varies from step to step is read from the step block.
+ *
+ * Shapes are written row-major, [rows][columns]. T: rows of the current tile, H: width of the model, K: inner dimension of a product. */
+#ifndef WEIR_KERNELS_H
+#define WEIR_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- weight types: numbers and block formats are GGUF's ---- */
+
+enum weir_type { WEIR_F32 = 0, WEIR_F16 = 1, WEIR_Q4_1 = 3, WEIR_Q8_0 = 8, WEIR_TYPES = 40 };
+
+typedef struct weir_type_info {
+    const char *name;      /* "q4_1"; NULL: a number that weir does not run */
+    uint32_t block;        /* values in a block along a row */
+    uint32_t bytes;        /* bytes of a block in a file */
+    uint32_t panel_bytes;  /* bytes of 16 rows of one block, packed (kernels/README.md) */
+    bool integer;          /* products take int8 activations (unless the model asks for f32) */
+} weir_type_info;
+const weir_type_info *weir_type_get(int type); /* NULL: unknown */
+/* Name of any GGUF type number, known to weir or not ("q6_k", "iq2_xxs"), with block and bytes for size checks; NULL: no such type. */
+const weir_type_info *weir_type_any(int type);
+
+/* Bytes of an [n][k] matrix packed in panels of 16 rows, n padded to 16; 0: k is no multiple of the block, or overflow. Multiple of 64. */
+size_t weir_packed_size(int type, int64_t n, int64_t k);
+/* Bytes of one row of k activations in int8 blocks of 32 (scale, integer sum, scale * sum, values). k a multiple of 32. */
+size_t weir_act_size(int64_t k);
+
+/* ---- the step block: all that varies from step to step, in device memory, written by the host before the step is submitted ---- */
+
+typedef struct weir_sample {
+    float temperature;   /* <= 0: greedy (lowest id of equal logits) */
+    float top_p, min_p;  /* <= 0 or >= 1: off (min_p: only <= 0) */
+    int32_t top_k;       /* <= 0: off */
+    uint64_t seed;       /* with `position` the only source of randomness: counter-based, so batch and order do not matter */
+    int64_t position;    /* of the row that is sampled from */
+} weir_sample;
+
+typedef struct weir_step {
+    int32_t rows;                   /* rows of this pass */
+    int32_t tile;                   /* most rows of a tile */
+    int32_t tile_first, tile_rows;  /* the current tile; moved by the kernel `tile` */
+    int32_t outputs;                /* rows that want logits */
+    int32_t out_tile;               /* most rows of an output tile */
+    int32_t out_first, out_rows;    /* the current output tile; moved by the kernel `tile` */
+    int32_t blocks_per_sequence;    /* row length of `blocks` */
+    int32_t reserved;
+    const int32_t *token;           /* [rows] */
+    const int32_t *slot;            /* [rows] row of the sequence in `blocks` */
+    const int32_t *position;        /* [rows] absolute; rows of one sequence stand together, ascending */
+    const int32_t *out_row;         /* [outputs] row of the pass */
+    const int32_t *blocks;          /* [slots][blocks_per_sequence] KV block of each 32 positions */
+    const weir_sample *sample;      /* [outputs] */
+    int32_t *sampled;               /* [outputs] result */
+} weir_step;
+
+/* ---- kernels ---- */
+
+/* Weights: *base + offset at run time; base is a slot that the runtime sets when the unit is acquired. */
+typedef struct weir_weight {
+    void *const *base;
+    uint64_t offset;
+    int32_t type; /* enum weir_type */
+    int32_t n, k; /* outputs, inputs */
+} weir_weight;
+
+/* How rows of a buffer are addressed. */
+enum weir_rows {
+    WEIR_ROWS_TILE,   /* row r of the tile is row r of the buffer */
+    WEIR_ROWS_PASS,   /* row r of the tile is row tile_first + r */
+    WEIR_ROWS_OUT,    /* output r of the output tile is row r; the kernel runs over out_rows rows */
+    WEIR_ROWS_GATHER  /* output r of the output tile is row out_row[out_first + r]; runs over out_rows rows */
+};
+
+/* Moves to the next tile (outputs = 0) or the next output tile (1): first += rows, wrapping to 0 after the last; rows = what is left, at
+ * most the tile. Before the first call first + rows = total. One thread. */
+typedef struct weir_k_tile {
+    weir_step *step;
+    int32_t outputs;
+} weir_k_tile;
+
+/* x[tile_first + r][0..k) = row token[r] of the table, as float. */
+typedef struct weir_k_embed {
+    const weir_step *step;
+    weir_weight table; /* n: vocabulary, k: H */
+    float *x;          /* [rows][H] */
+} weir_k_embed;
+
+/* y = x / sqrt(mean(x^2) + eps) * w, row by row (RMSNorm, Zhang & Sennrich 2019). */
+typedef struct weir_k_rmsnorm {
+    const weir_step *step;
+    const float *x;
+    int32_t x_rows; /* WEIR_ROWS_PASS or WEIR_ROWS_GATHER */
+    int32_t width;
+    void *const *weight_base;
+    uint64_t weight_offset; /* float[width] */
+    float eps;
+    int32_t y_rows; /* rows of y: as x_rows PASS: TILE (or PASS); GATHER: OUT */
+    float *y;       /* NULL: not wanted */
+    void *acts;     /* [T] int8 activation rows of weir_act_size(width); NULL: not wanted */
+} weir_k_rmsnorm;
+
+/* y[r][j] (+)= sum over k of x[r][k] * W[j][k]. Takes `acts` if the type is integer and acts is not NULL, else x. */
+typedef struct weir_k_matmul {
+    const weir_step *step;
+    weir_weight w;
+    const float *x;   /* [T][ldx] */
+    const void *acts; /* [T] rows of weir_act_size(w.k) */
+    int32_t ldx;
+    int32_t rows;     /* WEIR_ROWS_TILE or WEIR_ROWS_OUT: how many rows, and how x and acts are addressed */
+    float *y;         /* [..][ldy] */
+    int32_t ldy;
+    int32_t y_rows;   /* TILE, PASS or OUT */
+    int32_t add;      /* 1: y = y + product */
+    int32_t reserved;
+} weir_k_matmul;
+
+/* h = silu(gate product) * (up product): the gated half of an MLP; out as floats and/or int8 activations of the next product. */
+typedef struct weir_k_glu {
+    const weir_step *step;
+    weir_weight gate, up; /* same n, k */
+    const float *x;
+    const void *acts;
+    int32_t ldx;
+    int32_t ldy;
+    float *y;       /* [T][ldy]; NULL: not wanted, unless n is no multiple of 32 */
+    void *acts_out; /* [T] rows of weir_act_size(n); NULL: not wanted */
+} weir_k_glu;
+
+/* Rotary tables: cosine and sine of position * base^(-2 i / dim), computed in double with our own functions. out: [positions][dim/2][2]. */
+typedef struct weir_k_rope_table {
+    float *out;
+    int32_t positions, dim;
+    double base;
+} weir_k_rope_table;
+
+/* KV pools of one layer: K [block][kv_head][dim][32], V [block][kv_head][32][dim_padded], dim_padded = dim rounded up to 16. */
+typedef struct weir_kv {
+    void *k, *v;
+    int32_t type; /* WEIR_F16 or WEIR_F32 */
+    int32_t kv_heads, dim;
+    int32_t reserved;
+} weir_kv;
+
+/* Rotates q and k (half split: i with i + rope_dim/2) and stores k and v of the tile's rows in the pools. q, k, v lie in one buffer. */
+typedef struct weir_k_rope_store {
+    const weir_step *step;
+    float *qkv; /* [T][ld]: q at 0, k at k_offset, v at v_offset (floats) */
+    int32_t ld, k_offset, v_offset;
+    int32_t heads;
+    int32_t rope_dim; /* leading dimensions of a head that are rotated, even */
+    int32_t positions; /* rows of the table */
+    const float *table;
+    weir_kv kv;
+} weir_k_rope_store;
+
+/* Causal attention of the tile's rows over their sequences' positions 0..position, split at absolute multiples of 256, merged ascending. */
+typedef struct weir_k_attention {
+    const weir_step *step;
+    const float *q; /* [T][ldq], heads * dim used */
+    int32_t ldq;
+    int32_t heads;
+    float scale;
+    int32_t splits;    /* most splits of a row: ceil(context / 256) */
+    weir_kv kv;
+    float *partial;    /* workspace of weir_attention_workspace() bytes */
+    float *out;        /* [T][heads * dim] */
+    void *acts;        /* the same as int8 activations, weir_act_size(heads * dim); NULL: not wanted. Written by attention_merge */
+} weir_k_attention;
+size_t weir_attention_workspace(int heads, int dim, int splits); /* bytes */
+
+/* Copies or quantises nothing by itself: second half of attention (same arguments). Merges partial results and makes `acts`. */
+typedef weir_k_attention weir_k_attention_merge;
+
+/* sampled[o] = a token drawn from logits[o] under sample[o]; runs over the current output tile. Order: temperature, top-k, top-p, min-p. */
+typedef struct weir_k_sample {
+    const weir_step *step;
+    const float *logits; /* [out_rows][vocab] */
+    int32_t vocab;
+    int32_t reserved;
+    void *workspace; /* weir_sample_workspace(vocab) bytes per worker */
+    int32_t workers, reserved2;
+} weir_k_sample;
+size_t weir_sample_workspace(int vocab); /* bytes per worker */
+
+/* Packs an [n][k] matrix in a file's row-major blocks into panels of 16 rows at *base + offset; rows beyond n are zero.
+ * rope_heads > 0: rows are that many heads of adjacent rotary pairs (GGUF's llama order) and become half split; rope_dim as above. */
+typedef struct weir_k_pack {
+    const void *source;
+    weir_weight w;
+    int32_t rope_heads, rope_dim;
+} weir_k_pack;
+
+/* Widens or copies n values of a vector (norm weights) to float at *base + offset. */
+typedef struct weir_k_pack_vector {
+    const void *source;
+    weir_weight w; /* n: 1, k: values; type: of the source */
+} weir_k_pack_vector;
+
+#define WEIR_KERNELS(K)                                                                                                                   \
+    K(tile) K(embed) K(rmsnorm) K(matmul) K(glu) K(rope_table) K(rope_store) K(attention) K(attention_merge) K(sample) K(pack) K(pack_vector)
+
+enum weir_kernel {
+#define K(name) WEIR_K_##name,
+    WEIR_KERNELS(K)
+#undef K
+        WEIR_KERNEL_COUNT
+};
+#define WEIR_KERNEL_MAX_ARGS 192 /* bytes; checked at compile time against every struct above */
+const char *weir_kernel_name(int kernel);
+size_t weir_kernel_args_size(int kernel);
+
+#endif
