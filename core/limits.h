@@ -17,13 +17,19 @@
 #define WEIR_AHEAD 2                   /* units that the host may be ahead of the device */
 #define WEIR_BARRIER_SPIN_NS 20000     /* ns a worker spins at a barrier before it sleeps (measured: see kernels/README.md) */
 #define WEIR_MAX_THREADS 256           /* workers of one cpu device */
+#define WEIR_PARKED_STREAMS 4          /* threads of closed streams kept for the next ones: a model's four owners can come and go without a new thread */
 
 #define WEIR_GGUF_MAX_KV 65536         /* metadata keys of a file; published ones have under 100 */
 #define WEIR_GGUF_MAX_TENSORS 65536    /* published ones have under 3,000 */
 #define WEIR_GGUF_MAX_NAME 256         /* bytes of a key or a tensor's name */
+#define WEIR_GGUF_MAX_HEADER (256u << 20) /* bytes before the tensor data; published ones have under 32 MiB */
+#define WEIR_GGUF_MAX_NESTING 8        /* arrays in arrays; published files have none */
+#define WEIR_GGUF_CHUNK (256u << 10)   /* bytes of the header read at a time */
 #define WEIR_MAX_LAYERS 1024
 #define WEIR_MAX_WIDTH (1 << 20)       /* any one dimension of a model but the vocabulary */
 #define WEIR_MAX_VOCAB (1 << 22)
+#define WEIR_MAX_MERGES (1 << 24)      /* of a byte-level BPE; published ones have under 600,000 */
+#define WEIR_MAX_TEXT (1u << 30)       /* bytes of one text to the tokeniser, and of a vocabulary's pieces: positions are 32 bits wide */
 #define WEIR_DEFAULT_CONTEXT 8192      /* positions in the KV pool when the caller does not say */
 #define WEIR_MAX_SEQUENCES 64          /* sequences of one model at a time: rows of the block table */
 #define WEIR_DEFAULT_TILE 256          /* rows of a pass that go through a unit together: their activations stay in L2 */

@@ -47,27 +47,33 @@ void weir__list_unref(weir__list *l);
  * false: the next one may start meanwhile. EUNSUPPORTED: the device has no kernel for this shape (the text says which), ENOMEM, EBUSY. */
 int weir__list_add(weir__list *l, enum weir_kernel kernel, const void *args, bool joined, weir_error **error);
 int weir__list_append(weir__list *l, const weir__list *other, weir_error **error); /* all items and buffers of another list */
-int weir__list_own(weir__list *l, weir__buffer *b); /* the list counts a buffer that its items touch. ENOMEM */
+int weir__list_own(weir__list *l, weir__buffer *b); /* the list counts a buffer that its items touch. ENOMEM, EBUSY */
 size_t weir__list_length(const weir__list *l);
 
 /* ---- streams ---- */
 
 /* A new ordered queue of work with a thread of its own. owner is shown by weir__streams and gets notices. ENOMEM, EIO (no thread). */
 int weir__stream_new(weir__device *d, weir_address owner, const char *name, weir__stream **out, weir_error **error);
-/* Submits: each returns EINVAL on a closed stream, ENOMEM, EDEVICE (injected). The work counts what it is given. */
+/* Submits: each returns EINVAL (NULL, something of another device, out of bounds), ENOMEM, EDEVICE (injected); then nothing was queued and what was
+ * given stays the caller's. The work counts what it is given. A failure of one piece of work sticks to the stream: what follows is not run, its
+ * events fail, until the next notify, which reports the first failure and clears it. */
 int weir__stream_run(weir__stream *st, weir__list *l);
 int weir__stream_copy(weir__stream *st, weir__buffer *to, size_t to_offset, weir__buffer *from, size_t from_offset, size_t bytes);
 /* Runs fn(data) on the stream's thread: reading files, parsing, tokenising. release(data) is called once, after fn or instead of it when the
  * stream was closed or skipped, on any thread. fn's result: 0 or a weir code that becomes the stream's failure. */
 int weir__stream_host(weir__stream *st, int (*fn)(void *data), void (*release)(void *data), void *data);
-int weir__stream_record(weir__stream *st, weir__event *e); /* e is done when all earlier work is */
-int weir__stream_wait(weir__stream *st, weir__event *e);   /* later work waits for e; a failed e fails this stream's later work up to the next notify */
+int weir__stream_record(weir__stream *st, weir__event *e); /* e is done when all earlier work is; once per event, else EINVAL */
+/* Later work waits for e; a failed e fails this stream's later work up to the next notify. EINVAL: e was never recorded. So a wait is only ever for
+ * work that was submitted before it, and streams cannot wait for each other in a circle. */
+int weir__stream_wait(weir__stream *st, weir__event *e);
 /* Posts [status, args...] to `to` when all earlier work is done: status is 0, or the code of the first failure since the last notify (ECANCELLED for
  * skipped work, EDEVICE). Bounded by nothing, cannot fail later. arg is one integer for the receiver. */
 int weir__stream_notify(weir__stream *st, weir_address to, weir_verb verb, int64_t arg);
-/* Skips all work submitted so far that has not finished: lists stop between items, host functions are not started. Returns at once. */
+/* Skips all work submitted so far that has not finished: lists stop at the next joined item, host functions are not started, notices not yet posted
+ * say ECANCELLED (or an earlier failure). Returns at once. */
 void weir__stream_skip(weir__stream *st);
-/* Skips, lets the running item end, then gives all back, in the background; the stream is unusable at once. Notices are still posted. NULL does nothing. */
+/* Skips, lets the running item end, then gives all back, in the background. The pointer is not to be used again. Notices are still posted. NULL does
+ * nothing. */
 void weir__stream_close(weir__stream *st);
 
 typedef struct weir__stream_info {
@@ -89,14 +95,27 @@ int weir__event_status(const weir__event *e); /* EBUSY: not yet; 0: done; else h
 
 /* ---- the device table: what a backend brings ---- */
 
+/* A bound entry point; the backend that bound it knows its true type (cpu: weir_kernel_fn; cuda: a driver's function handle). */
+typedef void weir__entry(void);
+typedef struct weir__item weir__item; /* one piece of submitted work: private.h */
+
+/* The functions in front check, count and make items; a backend queues the items and ends each one, in its stream's order, with weir__item_done. */
 typedef struct weir__device_table {
     const char *name;
+    /* In weir_system_free: ends every stream, waits for what runs, joins the threads, frees d. */
     void (*close)(weir__device *d);
-    void *(*memory)(weir__device *d, size_t bytes);
+    void *(*memory)(weir__device *d, size_t bytes); /* zeroed, 64-byte aligned; NULL without memory */
+    /* No queued work touches p any more. Any thread; must not wait for a stream. */
     void (*memory_free)(weir__device *d, void *p, size_t bytes);
-    int (*list_bind)(weir__device *d, weir__list *l, enum weir_kernel kernel, const void *args, bool joined, weir_error **error);
-    int (*stream_new)(weir__device *d, weir__stream *st, weir_error **error);
-    /* further entries as the backend interface needs them: owned by core/dev */
+    /* Finds the entry point for these arguments, or returns a static text that says why this shape has none. */
+    const char *(*bind)(weir__device *d, enum weir_kernel kernel, const void *args, weir__entry **entry);
+    /* Makes a stream (its base zeroed but for `device`), ready for submit. ENOMEM, EIO. */
+    int (*stream_open)(weir__device *d, const char *name, weir__stream **out, weir_error **error);
+    void (*submit)(weir__stream *st, weir__item *item); /* cannot fail, does not wait */
+    /* What the stream may be waiting for has changed (an event, a skip). The device's lock is held. */
+    void (*wake)(weir__stream *st);
+    /* Nothing will be submitted any more, everything queued is marked as skipped: ends the items, then gives the stream back, in the background. */
+    void (*stream_close)(weir__stream *st);
 } weir__device_table;
 
 #endif

@@ -1,0 +1,112 @@
+/* cpu.c: the cpu device: its table of functions, memory, binding of kernels, and the execution of one item. Knows neither threads nor queues. */
+#include "cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void *cpu_memory(weir__device *d, size_t bytes) {
+    return weir__pages(d->system, bytes);
+}
+static void cpu_memory_free(weir__device *d, void *p, size_t bytes) {
+    weir__pages_free(d->system, p, bytes);
+}
+
+static const char *cpu_bind(weir__device *d, enum weir_kernel kernel, const void *args, weir__entry **entry) {
+    const weir_cpu_table *kernels = ((weir__cpu *)d)->kernels;
+    const char *why = kernels->check ? kernels->check((int)kernel, args) : NULL;
+    if (why)
+        return why;
+    if (!kernels->run[kernel])
+        return "this device has no such kernel";
+    *entry = (weir__entry *)kernels->run[kernel];
+    return NULL;
+}
+
+static void device_free(weir__cpu *cpu) {
+    pthread_cond_destroy(&cpu->empty);
+    pthread_mutex_destroy(&cpu->base.lock);
+    weir__free(cpu->base.system, cpu);
+}
+
+static void cpu_close(weir__device *d) {
+    weir__cpu *cpu = (weir__cpu *)d;
+    weir__cpu_streams_end(cpu);
+    weir__team_free(cpu->team);
+    device_free(cpu);
+}
+
+static void inline_close(weir__device *d) {
+    weir__cpu *cpu = (weir__cpu *)d;
+    weir__set_drain(d->system, NULL, NULL);
+    weir__inline_streams_end(cpu);
+    device_free(cpu);
+}
+
+static const weir__device_table cpu_table = {
+    .name = "cpu",
+    .close = cpu_close,
+    .memory = cpu_memory,
+    .memory_free = cpu_memory_free,
+    .bind = cpu_bind,
+    .stream_open = weir__cpu_stream_open,
+    .submit = weir__cpu_stream_submit,
+    .wake = weir__cpu_stream_wake,
+    .stream_close = weir__cpu_stream_close,
+};
+
+static const weir__device_table inline_table = {
+    .name = "cpu",
+    .close = inline_close,
+    .memory = cpu_memory,
+    .memory_free = cpu_memory_free,
+    .bind = cpu_bind,
+    .stream_open = weir__inline_stream_open,
+    .submit = weir__inline_stream_submit,
+    .wake = weir__inline_stream_wake,
+    .stream_close = weir__inline_stream_close,
+};
+
+int weir__cpu_new(weir_system *s, unsigned threads, int level, weir__device **out, weir_error **error) {
+    weir__cpu *cpu = weir__alloc(s, sizeof *cpu);
+    if (!cpu)
+        return weir_fail(error, WEIR_ENOMEM, "device cpu: no memory");
+    bool inline_mode = weir__system_inline(s);
+    cpu->base.table = inline_mode ? &inline_table : &cpu_table;
+    cpu->base.system = s;
+    cpu->base.threads = threads;
+    cpu->kernels = weir_cpu_table_get(level);
+    snprintf(cpu->base.detail, sizeof cpu->base.detail, "%s%s, %u thread%s", level == WEIR_CPU_VNNI ? "avx512+" : "",
+             weir_cpu_level_name(level), threads, threads == 1 ? "" : "s");
+    pthread_mutex_init(&cpu->base.lock, NULL);
+    pthread_cond_init(&cpu->empty, NULL);
+    int code = inline_mode ? WEIR_OK : weir__team_new(s, threads, &cpu->team, error);
+    if (code) {
+        device_free(cpu);
+        return code;
+    }
+    if (inline_mode)
+        weir__set_drain(s, weir__inline_drain, cpu);
+    *out = &cpu->base;
+    return WEIR_OK;
+}
+
+int weir__cpu_execute(const weir__item *item) {
+    switch (item->kind) {
+    case WEIR__ITEM_COPY:
+        memmove((char *)weir__buffer_pointer(item->copy.to) + item->copy.to_offset,
+                (const char *)weir__buffer_pointer(item->copy.from) + item->copy.from_offset, item->copy.bytes);
+        return WEIR_OK;
+    case WEIR__ITEM_HOST:
+        return item->host.fn(item->host.data);
+    default:
+        return WEIR_OK;
+    }
+}
+
+int weir__cpu_run_list(weir__cpu *cpu, weir__stream *st, const weir__item *item) {
+    if (weir__inject(cpu->base.system, WEIR__INJECT_KERNEL))
+        return WEIR_EDEVICE;
+    if (cpu->team)
+        return weir__team_run(cpu->team, item->list, st, item);
+    return weir__list_run_alone(item->list, st, item);
+}

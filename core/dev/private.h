@@ -1,0 +1,128 @@
+/* private.h: what the files of core/dev share: the layout of its objects, and the path of a work item from its submission to its end. Knows no
+ * kernel and no thread: those belong to a backend (cpu.h). */
+#ifndef WEIR_DEV_PRIVATE_H
+#define WEIR_DEV_PRIVATE_H
+
+#include "device.h"
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#define WEIR__CACHE_LINE 64
+
+/* The base of every backend's device; the backend's struct starts with it. */
+struct weir__device {
+    const weir__device_table *table;
+    weir_system *system;
+    unsigned threads;
+    char detail[64];
+    weir__stream *streams; /* open ones, newest first; loop's thread only */
+    pthread_mutex_t
+        lock; /* queues, pools and counters of its streams, waiters of its events; held for a few instructions, never while work runs */
+};
+
+struct weir__buffer {
+    weir__device *device;
+    _Atomic uint32_t refs;
+    size_t size, allocated; /* bytes asked for; bytes held */
+    void *pointer;
+};
+
+struct weir__event {
+    weir__device *device;
+    _Atomic uint32_t refs;
+    bool recorded;         /* loop's thread */
+    _Atomic int status;    /* EBUSY until it is done. The release in weir__event_finish pairs with the acquire in weir__event_status */
+    weir__stream *waiters; /* streams that stand still for it, linked by next_waiter; device's lock */
+};
+
+typedef struct weir__list_item {
+    weir__entry *entry;
+    int kernel;
+    bool joined;
+    alignas(16) unsigned char args[WEIR_KERNEL_MAX_ARGS];
+} weir__list_item;
+
+/* A counter per item, a cache line each, so that workers that are already at the next item do not slow those that are not. */
+typedef struct weir__chunks {
+    alignas(WEIR__CACHE_LINE) _Atomic uint32_t next;
+} weir__chunks;
+
+struct weir__list {
+    weir__device *device;
+    _Atomic uint32_t refs;
+    _Atomic uint32_t queued; /* submissions that have not ended: while there are any, the list is not changed */
+    char name[WEIR_MAX_NAME];
+    weir__list_item *items; /* [capacity], length used */
+    weir__chunks *chunks;   /* [capacity], inside chunks_memory; used by whoever runs the list, one runner at a time */
+    void *chunks_memory;
+    size_t length, capacity;
+    weir__buffer **buffers; /* [buffer_capacity], buffer_count used, each counted */
+    size_t buffer_count, buffer_capacity;
+};
+
+enum weir__item_kind { WEIR__ITEM_LIST, WEIR__ITEM_COPY, WEIR__ITEM_HOST, WEIR__ITEM_RECORD, WEIR__ITEM_WAIT, WEIR__ITEM_NOTIFY };
+
+/* Objects in it are counted for the item. */
+struct weir__item {
+    weir__item *next;
+    uint64_t number; /* 1, 2, 3... in its stream */
+    enum weir__item_kind kind;
+    union {
+        weir__list *list;
+        struct {
+            weir__buffer *to, *from;
+            size_t to_offset, from_offset, bytes;
+        } copy;
+        struct {
+            int (*fn)(void *data);
+            void (*release)(void *data);
+            void *data;
+        } host;
+        weir__event *event; /* RECORD, WAIT */
+        struct {
+            weir__notice *notice;
+            weir_body *body; /* the notice's body, whose status is written when it is known */
+        } notify;
+    };
+};
+
+/* The base of every backend's stream; the backend's struct starts with it. */
+struct weir__stream {
+    weir__device *device;
+    weir__stream *next, *prev; /* open streams of the device; loop's thread */
+    weir_address owner;
+    char name[WEIR_MAX_NAME];
+    bool open;          /* loop's thread */
+    uint64_t submitted; /* number of the newest item; loop's thread */
+    _Atomic uint64_t
+        skipped;     /* items up to this number are not run. Only a request: relaxed, the lock or a barrier orders what follows from it */
+    int failure;     /* first failure since the last notify; whoever ends the stream's items */
+    _Atomic int tid; /* 0: no thread (yet) */
+    uint64_t completed; /* device's lock, with the next two */
+    int64_t busy;
+    weir__item *pool;          /* ended items, for the next submissions */
+    weir__stream *next_waiter; /* in weir__event.waiters */
+};
+
+static inline bool weir__item_skipped(const weir__stream *st, const weir__item *item) {
+    return item->number <= atomic_load_explicit(&st->skipped, memory_order_relaxed);
+}
+
+/* Why the item must not run: ECANCELLED, or the stream's failure; 0: run it. Called by whoever ends the stream's items. */
+int weir__item_verdict(const weir__stream *st, const weir__item *item);
+/* Ends an item with its status after `busy` ns of work: keeps the first failure, finishes the event or posts the notice, gives back what the item
+ * counts, and the item to the pool. Any thread, but one at a time and in order for one stream. */
+void weir__item_done(weir__stream *st, weir__item *item, int status, int64_t busy);
+/* Frees the pool of a stream to which nothing is submitted any more. */
+void weir__pool_free(weir__stream *st);
+
+void weir__event_finish(weir__event *e, int status); /* device's lock is held; wakes who waits */
+/* The device's lock is held, e is not done: the stream is among the waiters until weir__event_leave. */
+void weir__event_join(weir__event *e, weir__stream *st);
+void weir__event_leave(weir__event *e, weir__stream *st);
+
+int64_t weir__dev_clock(void); /* monotonic ns */
+
+#endif
