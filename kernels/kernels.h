@@ -23,7 +23,7 @@ typedef struct weir_type_info {
 } weir_type_info;
 const weir_type_info *weir_type_get(int type); /* NULL: unknown */
 /* Name of any GGUF type number, known to weir or not ("q6_k", "iq2_xxs"), with block and bytes for size checks; NULL: no such type. */
-const weir_type_info *weir_type_any(int type);
+__attribute__((visibility("default"))) const weir_type_info *weir_type_any(int type);
 
 /* Bytes of an [n][k] matrix packed in panels of 16 rows, n padded to 16; 0: k is no multiple of the block, or overflow. Multiple of 64. */
 size_t weir_packed_size(int type, int64_t n, int64_t k);

@@ -16,7 +16,7 @@ typedef struct weir__stream weir__stream;
 typedef struct weir__event weir__event;
 typedef struct weir__list weir__list;
 
-extern const weir_handle_type weir__buffer_handle; /* name "buffer": a buffer inside a message */
+extern WEIR_API const weir_handle_type weir__buffer_handle; /* name "buffer": a buffer inside a message */
 extern const weir_handle_type weir__event_handle;  /* name "event" */
 
 /* ---- devices ---- */
@@ -35,8 +35,8 @@ unsigned weir__device_threads(const weir__device *d);
 int weir__buffer_new(weir__device *d, size_t bytes, const char *what, weir__buffer **out, weir_error **error);
 weir__buffer *weir__buffer_ref(weir__buffer *b); /* any thread */
 void weir__buffer_unref(weir__buffer *b);        /* any thread; NULL does nothing */
-size_t weir__buffer_size(const weir__buffer *b);
-void *weir__buffer_pointer(weir__buffer *b); /* the device's address; host code may read and write it on cpu when no work does */
+WEIR_API size_t weir__buffer_size(const weir__buffer *b);
+WEIR_API void *weir__buffer_pointer(weir__buffer *b); /* the device's address; host code may read and write it on cpu when no work does */
 
 /* ---- lists: recorded device work ---- */
 
@@ -84,7 +84,7 @@ typedef struct weir__stream_info {
     int tid;                       /* kernel thread id, 0 inline */
 } weir__stream_info;
 /* Calls fn for every open stream of the system. */
-void weir__streams(weir_system *s, void (*fn)(void *data, const weir__stream_info *info), void *data);
+WEIR_API void weir__streams(weir_system *s, void (*fn)(void *data, const weir__stream_info *info), void *data);
 
 /* ---- events ---- */
 

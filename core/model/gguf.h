@@ -34,17 +34,17 @@ typedef struct weir__gguf_tensor {
 
 /* Opens and reads the header. Errors name the file and the key or tensor, the value found and the value wanted. ENOENT, EIO, EFORMAT,
  * EUNSUPPORTED (version, byte order), ENOMEM. Blocks on the file: call it on a stream's thread. */
-int weir__gguf_open(weir_system *s, const char *path, weir__gguf **out, weir_error **error);
+WEIR_API int weir__gguf_open(weir_system *s, const char *path, weir__gguf **out, weir_error **error);
 /* The same from memory, `file_size` being the size that the whole file would have (fuzzing, tests). Copies the bytes. */
 int weir__gguf_parse(weir_system *s, const char *name, const void *bytes, size_t size, uint64_t file_size, weir__gguf **out, weir_error **error);
-void weir__gguf_free(weir__gguf *g);
+WEIR_API void weir__gguf_free(weir__gguf *g);
 
 const char *weir__gguf_path(const weir__gguf *g);
-uint64_t weir__gguf_file_size(const weir__gguf *g);
-size_t weir__gguf_key_count(const weir__gguf *g);
-const weir__gguf_key *weir__gguf_key_at(const weir__gguf *g, size_t i);
-size_t weir__gguf_tensor_count(const weir__gguf *g);
-const weir__gguf_tensor *weir__gguf_tensor_at(const weir__gguf *g, size_t i);
+WEIR_API uint64_t weir__gguf_file_size(const weir__gguf *g);
+WEIR_API size_t weir__gguf_key_count(const weir__gguf *g);
+WEIR_API const weir__gguf_key *weir__gguf_key_at(const weir__gguf *g, size_t i);
+WEIR_API size_t weir__gguf_tensor_count(const weir__gguf *g);
+WEIR_API const weir__gguf_tensor *weir__gguf_tensor_at(const weir__gguf *g, size_t i);
 const weir__gguf_key *weir__gguf_find(const weir__gguf *g, const char *key);            /* NULL if absent */
 const weir__gguf_tensor *weir__gguf_find_tensor(const weir__gguf *g, const char *name); /* NULL if absent */
 
@@ -54,13 +54,13 @@ int weir__gguf_get_float(const weir__gguf *g, const char *key, bool required, do
 int weir__gguf_get_bool(const weir__gguf *g, const char *key, bool required, bool *v, weir_error **error);
 int weir__gguf_get_string(const weir__gguf *g, const char *key, bool required, weir__string *v, weir_error **error);
 /* Element i of an array of strings is read in order: start with *at = key->data. */
-weir__string weir__gguf_next_string(const uint8_t **at);
+WEIR_API weir__string weir__gguf_next_string(const uint8_t **at);
 
 /* Reads `size` bytes at `offset` of the file into `to` with pread. EIO, EFORMAT (the file ended: it shrank). Any thread. */
 int weir__gguf_read(const weir__gguf *g, uint64_t offset, void *to, size_t size, weir_error **error);
 
 /* Makes the tokeniser that the file describes. *out NULL and 0: the file has none. Errors as weir__tokenizer_new, and EFORMAT for lengths that disagree. */
-int weir__gguf_tokenizer(const weir__gguf *g, weir__tokenizer **out, weir_error **error);
+WEIR_API int weir__gguf_tokenizer(const weir__gguf *g, weir__tokenizer **out, weir_error **error);
 
 /* ---- writing ---- */
 

@@ -8,9 +8,9 @@
 
 /* ---- memory: everything that weir allocates goes through these and is counted in weir_system_stats. Any thread. ---- */
 
-void *weir__alloc(weir_system *s, size_t n);              /* zeroed, 16-byte aligned; NULL without memory (or injected) */
-void *weir__realloc(weir_system *s, void *p, size_t n);   /* p may be NULL; new bytes are not zeroed; on failure p is unchanged */
-void weir__free(weir_system *s, void *p);                 /* NULL does nothing */
+WEIR_API void *weir__alloc(weir_system *s, size_t n);              /* zeroed, 16-byte aligned; NULL without memory (or injected) */
+WEIR_API void *weir__realloc(weir_system *s, void *p, size_t n);   /* p may be NULL; new bytes are not zeroed; on failure p is unchanged */
+WEIR_API void weir__free(weir_system *s, void *p);                 /* NULL does nothing */
 char *weir__strdup(weir_system *s, const char *text);     /* NULL without memory */
 /* Pages from the kernel for weights and caches: zeroed, 2 MiB aligned and MADV_HUGEPAGE from 2 MiB on, else 64-byte aligned. Counted. */
 void *weir__pages(weir_system *s, size_t n);
@@ -43,8 +43,8 @@ int weir__attach(weir_system *s, const char *key, void *value, void (*close)(wei
 
 /* ---- actors for bindings ---- */
 
-weir_actor *weir__actor(weir_system *s, weir_address a); /* the living actor, NULL if none; loop's thread; valid until it ends */
-bool weir__running(const weir_system *s);                /* inside weir_system_run */
+WEIR_API weir_actor *weir__actor(weir_system *s, weir_address a); /* the living actor, NULL if none; loop's thread; valid until it ends */
+WEIR_API bool weir__running(const weir_system *s);                /* inside weir_system_run */
 bool weir__on_loop(const weir_system *s);                /* called on the loop's thread */
 weir_verb weir__verb_error(weir_system *s);              /* the verb of error replies: body [code, text, actor, nil, cause text] */
 
@@ -59,7 +59,7 @@ enum weir__point {
 /* True if the fault at this point is due now. Cheap when nothing is armed. Any thread. */
 bool weir__inject(weir_system *s, enum weir__point point);
 /* Arms a point by name: it fires at its nth passing from now (1: the next), `times` times in a row (0: disarm). EINVAL: no such point. */
-int weir__inject_arm(weir_system *s, const char *point, uint64_t nth, uint64_t times);
+WEIR_API int weir__inject_arm(weir_system *s, const char *point, uint64_t nth, uint64_t times);
 const char *weir__inject_name(int point, const char **text); /* NULL beyond the last */
 
 /* ---- checks ---- */
