@@ -1,0 +1,238 @@
+/* stepper.c: the actor that runs passes: one in flight, the others wait in order; sequences belong to who opened them (stepper.h). */
+#include "stepper.h"
+
+#define MAX_QUEUED 64 /* passes that wait; a caller beyond that is told EBUSY */
+
+static void reply_error(weir_actor *self, const weir_message *m, int code, weir_error *error) {
+    weir_reply_error(self, m, error ? error : weir_error_new(code, NULL, NULL, "%s", weir_code_text(code)));
+}
+
+/* ---- prepare ---- */
+
+static void on_banks(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
+    weir_reply_to to = ((weir__stepper *)data)->preparing;
+    int64_t banks = 0;
+    weir_cursor c = weir_read(reply ? weir_message_body(reply) : NULL, NULL);
+    if (error)
+        weir_answer_error(self, to, weir_error_ref(error));
+    else if (!weir_read_int(&c, &banks) || banks != 0)
+        weir_answer_error(self, to, weir_error_new(WEIR_EUNSUPPORTED, NULL, NULL, "the expert provider has %lld banks, the model none", (long long)banks));
+    else
+        weir_answer(self, to, NULL);
+}
+
+static int prepare(weir__stepper *s, weir_error **error) {
+    const weir__forward_options *o = &s->options.forward;
+    int32_t limit = weir__checkpoint_config(s->checkpoint)->context;
+    int code = weir__kv_new(s->system, o->context, (uint32_t)limit, &s->kv, error);
+    if (!code)
+        code = weir__forward_new(s->checkpoint, s->device, o, &s->forward, error);
+    s->granted = weir__alloc(s->system, sizeof *s->granted * (s->units + 1));
+    s->leases = weir__alloc(s->system, sizeof *s->leases * (s->units + 1));
+    if (!code && (!s->granted || !s->leases))
+        code = weir_fail(error, WEIR_ENOMEM, "stepper: no memory");
+    return code ? code : weir__stream_run(s->stream, s->forward->tables);
+}
+
+static void on_prepare(weir_actor *self, const weir_message *m) {
+    weir__stepper *s = weir_state(self);
+    weir_error *error = NULL;
+    int code = s->forward ? WEIR_EBUSY : prepare(s, &error);
+    if (code) {
+        reply_error(self, m, code, error);
+        return;
+    }
+    s->preparing = weir_defer(self, m);
+    code = weir_call(self, s->options.experts, s->banks, NULL, 0, on_banks, s, NULL);
+    if (code)
+        weir_answer_error(self, s->preparing, weir_error_new(code, NULL, NULL, "experts.banks cannot be asked"));
+}
+
+/* ---- sequences ---- */
+
+static bool owns_other(const weir__stepper *s, weir_address who) {
+    for (int i = 0; i < WEIR_MAX_SEQUENCES; i++)
+        if (s->sequences[i] && s->owners[i] == who)
+            return true;
+    return false;
+}
+
+static void on_open(weir_actor *self, const weir_message *m) {
+    weir__stepper *s = weir_state(self);
+    weir_error *error = NULL;
+    weir_address who = weir_message_from(m);
+    uint64_t id;
+    int code = s->kv ? weir__kv_open(s->kv, &id, &error) : WEIR_ESTATE;
+    if (!code && !owns_other(s, who) && (code = weir_monitor(self, who)))
+        weir__kv_close(s->kv, id);
+    if (code) {
+        reply_error(self, m, code, error);
+        return;
+    }
+    int32_t slot = weir__kv_slot(s->kv, id);
+    s->owners[slot] = who;
+    s->sequences[slot] = id;
+    weir_reply(self, m, weir_pack(s->system, "u", id));
+}
+
+static void close_slot(weir__stepper *s, int32_t slot) {
+    weir__kv_close(s->kv, s->sequences[slot]);
+    s->sequences[slot] = 0;
+}
+
+static void on_close(weir_actor *self, const weir_message *m) {
+    weir__stepper *s = weir_state(self);
+    int64_t id = 0;
+    weir_cursor c = weir_read(weir_message_body(m), NULL);
+    int32_t slot = weir_read_int(&c, &id) && s->kv ? weir__kv_slot(s->kv, (uint64_t)id) : -1;
+    if (slot < 0) {
+        weir_reply_error(self, m, weir_error_new(WEIR_ESTATE, NULL, NULL, "close: no sequence %lld", (long long)id));
+        return;
+    }
+    weir_address owner = s->owners[slot];
+    close_slot(s, slot);
+    if (!owns_other(s, owner))
+        weir_demonitor(self, owner);
+    weir_reply(self, m, NULL);
+}
+
+/* Answers and frees the waiting passes of a caller: those with `tag`, or all if it is NULL. */
+static void drop_queued(weir_actor *self, weir_address who, const int64_t *tag) {
+    weir__stepper *s = weir_state(self);
+    for (weir__pass **at = &s->queue; *at;) {
+        weir__pass *p = *at;
+        if (p->caller != who || (tag && p->tag != *tag)) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        weir_answer_error(self, p->to, weir_error_new(WEIR_ECANCELLED, NULL, NULL, "the pass was cancelled before it began"));
+        weir__pass_free(s, p);
+    }
+}
+
+static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
+    weir__stepper *s = weir_state(self);
+    (void)why;
+    for (int32_t i = 0; i < WEIR_MAX_SEQUENCES; i++)
+        if (s->sequences[i] && s->owners[i] == who)
+            close_slot(s, i);
+    drop_queued(self, who, NULL);
+    if (s->current && s->current->caller == who)
+        weir__drive_fail(self, s->current, weir_error_new(WEIR_ECANCELLED, NULL, NULL, "the caller of the pass ended"));
+}
+
+/* ---- passes ---- */
+
+static void start_next(weir_actor *self) {
+    weir__stepper *s = weir_state(self);
+    if (s->current || !s->queue)
+        return;
+    s->current = s->queue;
+    s->queue = s->queue->next;
+    s->current->next = NULL;
+    weir__drive_start(self, s->current);
+}
+
+void weir__stepper_ended(weir_actor *self, weir__pass *p) {
+    weir__stepper *s = weir_state(self);
+    s->current = NULL;
+    weir__pass_free(s, p);
+    start_next(self);
+}
+
+static void on_pass(weir_actor *self, const weir_message *m) {
+    weir__stepper *s = weir_state(self);
+    weir_error *error = NULL;
+    weir__pass *p, **at = &s->queue;
+    int queued = 0;
+    for (; *at; at = &(*at)->next)
+        queued++;
+    int code = !s->forward ? weir_fail(&error, WEIR_ESTATE, "pass: the model is not loaded")
+               : queued >= MAX_QUEUED ? weir_fail(&error, WEIR_EBUSY, "pass: %d passes wait already", queued)
+                                      : weir__pass_new(s, weir_message_body(m), &p, &error);
+    if (code) {
+        reply_error(self, m, code, error);
+        return;
+    }
+    p->caller = weir_message_from(m);
+    p->to = weir_defer(self, m);
+    *at = p;
+    start_next(self);
+}
+
+static void on_cancel(weir_actor *self, const weir_message *m) {
+    weir__stepper *s = weir_state(self);
+    int64_t tag = 0;
+    weir_address from = weir_message_from(m);
+    weir_cursor c = weir_read(weir_message_body(m), NULL);
+    bool wanted = weir_read_int(&c, &tag);
+    weir_reply(self, m, NULL);
+    if (!wanted)
+        return;
+    drop_queued(self, from, &tag);
+    if (s->current && s->current->caller == from && s->current->tag == tag)
+        weir__drive_fail(self, s->current, weir_error_new(WEIR_ECANCELLED, NULL, NULL, "the pass was cancelled"));
+}
+
+static bool read_notice(const weir_message *m, int64_t *status, int64_t *arg) {
+    weir_cursor c = weir_read(weir_message_body(m), NULL);
+    return weir_read_int(&c, status) && weir_read_int(&c, arg);
+}
+
+static void on_unit_done(weir_actor *self, const weir_message *m) {
+    int64_t status, ordinal;
+    if (read_notice(m, &status, &ordinal))
+        weir__drive_unit_done(self, status, ordinal);
+}
+
+static void on_pass_done(weir_actor *self, const weir_message *m) {
+    int64_t status, id;
+    if (read_notice(m, &status, &id))
+        weir__drive_pass_done(self, status, id);
+}
+
+/* ---- the actor ---- */
+
+static void fini(weir_system *system, void *state) {
+    weir__stepper *s = state;
+    weir__stream_close(s->stream);
+    if (s->current)
+        weir__pass_free(s, s->current);
+    while (s->queue) {
+        weir__pass *p = s->queue;
+        s->queue = p->next;
+        weir__pass_free(s, p);
+    }
+    for (uint32_t u = 0; s->leases && u <= s->units; u++)
+        weir__buffer_unref(s->leases[u]);
+    weir__forward_free(s->forward);
+    weir__kv_free(s->kv);
+    weir__free(system, s->granted);
+    weir__free(system, s->leases);
+    weir__checkpoint_unref(s->checkpoint);
+    weir__free(system, s);
+}
+
+static const weir_handler handlers[] = {{"prepare", on_prepare}, {"open", on_open},           {"close", on_close},         {"pass", on_pass},
+                                        {"cancel", on_cancel},   {"unit_done", on_unit_done}, {"pass_done", on_pass_done}, {NULL, NULL}};
+const weir_behaviour weir__stepper_behaviour = {.name = "stepper", .handlers = handlers, .down = on_down, .fini = fini};
+
+int weir__stepper_spawn(weir_system *system, weir__device *d, weir__checkpoint *c, const weir__stepper_options *o, weir_address *out, weir_error **error) {
+    weir__stepper *s = weir__alloc(system, sizeof *s);
+    if (!s)
+        return weir_fail(error, WEIR_ENOMEM, "stepper: no memory");
+    *s = (weir__stepper){.system = system, .options = *o, .device = d, .checkpoint = weir__checkpoint_ref(c), .units = weir__checkpoint_graph(c)->units};
+    const struct {
+        weir_verb *verb;
+        const char *name;
+    } verbs[] = {{&s->begin, "begin"},   {&s->acquire, "acquire"}, {&s->complete, "complete"},   {&s->finish, "finish"},
+                 {&s->abort, "abort"},   {&s->banks, "banks"},     {&s->unit_done, "unit_done"}, {&s->pass_done, "pass_done"}};
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        *verbs[i].verb = weir_intern(system, verbs[i].name);
+    int code = weir_spawn(system, &weir__stepper_behaviour, s, NULL, out, error);
+    if (code)
+        return code;
+    s->self = *out;
+    return weir__actor_stream(system, *out, d, "stepper", &s->stream, error);
+}

@@ -1,0 +1,288 @@
+/* forward.c: memory of a model's forward work and its recorded lists (forward.h). */
+#include "forward.h"
+
+#include <string.h>
+
+#define OUT_TILE 32 /* rows of logits at a time: 32 x vocabulary floats */
+
+/* ---- memory: one buffer, carved twice: once to measure, once to assign ---- */
+
+typedef struct {
+    uint8_t *base; /* NULL while measuring */
+    size_t used;
+} carver;
+
+static void *carve(carver *c, size_t bytes) {
+    size_t at = c->used;
+    c->used += (bytes + 63) / 64 * 64;
+    return c->base ? c->base + at : NULL;
+}
+
+static void carve_workspace(weir__forward *f, carver *m) {
+    const weir__config *c = weir__checkpoint_config(f->checkpoint);
+    size_t T = f->options.tile, P = f->options.context, H = (size_t)c->width, A = (size_t)f->q_width, splits;
+    size_t rows = T > f->out_tile ? T : f->out_tile; /* the head's norm uses the same space */
+    bool acts = !f->options.activations_f32;
+    weir__workspace *w = &f->w;
+    splits = (P + WEIR_ATTENTION_SPLIT - 1) / WEIR_ATTENTION_SPLIT;
+    w->x = carve(m, P * H * sizeof(float));
+    w->normed = carve(m, rows * H * sizeof(float));
+    w->normed_acts = acts && H % 32 == 0 ? carve(m, rows * weir_act_size((int64_t)H)) : NULL;
+    w->qkv = carve(m, T * (size_t)f->qkv_width * sizeof(float));
+    w->attention = carve(m, T * A * sizeof(float));
+    w->attention_acts = acts && A % 32 == 0 ? carve(m, T * weir_act_size((int64_t)A)) : NULL;
+    w->hidden = carve(m, T * (size_t)c->ffn * sizeof(float));
+    w->hidden_acts = acts && c->ffn % 32 == 0 ? carve(m, T * weir_act_size(c->ffn)) : NULL;
+    w->partial = carve(m, weir_attention_workspace(c->heads, c->head_dim, (int)splits));
+    w->rope = carve(m, P * (size_t)c->rope_dim * sizeof(float));
+    w->logits = carve(m, f->out_tile * (size_t)c->vocab * sizeof(float));
+    w->sampling = carve(m, weir_sample_workspace(c->vocab) * weir__device_threads(f->device));
+}
+
+static int make_workspace(weir__forward *f, weir_error **error) {
+    carver m = {0};
+    carve_workspace(f, &m);
+    int code = weir__buffer_new(f->device, m.used, "the workspace", &f->memory, error);
+    if (code)
+        return code;
+    m = (carver){weir__buffer_pointer(f->memory), 0};
+    carve_workspace(f, &m);
+    return WEIR_OK;
+}
+
+static int make_kv(weir__forward *f, weir_error **error) {
+    const weir__config *c = weir__checkpoint_config(f->checkpoint);
+    int type = f->options.kv_f32 ? WEIR_F32 : WEIR_F16;
+    size_t element = f->options.kv_f32 ? 4 : 2, blocks = (f->options.context + WEIR_KV_BLOCK - 1) / WEIR_KV_BLOCK;
+    size_t padded = ((size_t)c->head_dim + 15) / 16 * 16, heads = (size_t)c->kv_heads;
+    size_t k_bytes = blocks * heads * (size_t)c->head_dim * WEIR_KV_BLOCK * element, v_bytes = blocks * heads * padded * WEIR_KV_BLOCK * element;
+    k_bytes = (k_bytes + 63) / 64 * 64;
+    v_bytes = (v_bytes + 63) / 64 * 64;
+    int code = weir__buffer_new(f->device, (k_bytes + v_bytes) * (size_t)c->layers, "the KV cache", &f->kv_memory, error);
+    if (code)
+        return code;
+    f->kv = weir__alloc(weir__checkpoint_system(f->checkpoint), sizeof *f->kv * (size_t)c->layers);
+    if (!f->kv)
+        return weir_fail(error, WEIR_ENOMEM, "no memory for the KV cache's table");
+    uint8_t *at = weir__buffer_pointer(f->kv_memory);
+    for (int32_t i = 0; i < c->layers; i++, at += k_bytes + v_bytes)
+        f->kv[i] = (weir_kv){at, at + k_bytes, type, c->kv_heads, c->head_dim, 0};
+    return WEIR_OK;
+}
+
+static weir_step *carve_step(weir__forward *f, carver *m) {
+    size_t rows = f->options.context, per_sequence = (rows + WEIR_KV_BLOCK - 1) / WEIR_KV_BLOCK;
+    weir_step header = {.tile = (int32_t)f->options.tile, .out_tile = (int32_t)f->out_tile, .blocks_per_sequence = (int32_t)per_sequence};
+    weir_step *step = carve(m, sizeof *step);
+    header.token = carve(m, rows * 4);
+    header.slot = carve(m, rows * 4);
+    header.position = carve(m, rows * 4);
+    header.out_row = carve(m, rows * 4);
+    header.blocks = carve(m, WEIR_MAX_SEQUENCES * per_sequence * 4);
+    header.sample = carve(m, rows * sizeof(weir_sample));
+    header.sampled = carve(m, rows * 4);
+    if (step)
+        *step = header;
+    return step;
+}
+
+static int make_step(weir__forward *f, weir_error **error) {
+    carver m = {0};
+    carve_step(f, &m);
+    int code = weir__buffer_new(f->device, m.used, "the step block", &f->step_memory, error);
+    if (code)
+        return code;
+    m = (carver){weir__buffer_pointer(f->step_memory), 0};
+    f->step = carve_step(f, &m);
+    return weir__buffer_new(f->device, sizeof(void *) * (weir__checkpoint_graph(f->checkpoint)->units + 1), "base pointers", &f->slots, error);
+}
+
+/* ---- lists ---- */
+
+static int new_list(weir__forward *f, const char *name, weir__list **out, weir_error **error) {
+    weir__buffer *const owned[] = {f->memory, f->kv_memory, f->step_memory, f->slots};
+    int code = weir__list_new(f->device, name, out, error);
+    for (size_t i = 0; i < sizeof owned / sizeof *owned && !code; i++)
+        code = weir__list_own(*out, owned[i]);
+    return code;
+}
+
+static int record_begin(weir__forward *f, weir_error **error) {
+    const weir__config *c = weir__checkpoint_config(f->checkpoint);
+    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
+    weir_k_rope_table table = {f->w.rope, (int32_t)f->options.context, c->rope_dim, c->rope_base};
+    int code = new_list(f, "tables", &f->tables, error);
+    if (!code)
+        code = weir__list_add(f->tables, WEIR_K_rope_table, &table, true, error);
+    weir_k_tile tile = {f->step, 0};
+    if (!code)
+        code = new_list(f, "begin", &f->begin, error);
+    if (!code)
+        code = weir__list_add(f->begin, WEIR_K_tile, &tile, true, error);
+    weir_k_embed embed = {f->step, weir__plan_weight(weir__checkpoint_unit(f->checkpoint, units), 0, weir__forward_slot(f, units)), f->w.x};
+    return code ? code : weir__list_add(f->begin, WEIR_K_embed, &embed, true, error);
+}
+
+static int record_normed(weir__forward *f, weir_error **error) {
+    const weir__config *c = weir__checkpoint_config(f->checkpoint);
+    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
+    weir_k_tile tile = {f->step, 0};
+    weir_k_rmsnorm norm = {.step = f->step,
+                           .x = f->w.x,
+                           .x_rows = WEIR_ROWS_PASS,
+                           .width = c->width,
+                           .weight_base = weir__forward_slot(f, units),
+                           .weight_offset = weir__checkpoint_unit(f->checkpoint, units)->tensors[1].offset,
+                           .eps = c->norm_eps,
+                           .y_rows = WEIR_ROWS_TILE,
+                           .y = f->w.normed};
+    int code = new_list(f, "normed", &f->normed, error);
+    if (!code)
+        code = weir__list_add(f->normed, WEIR_K_tile, &tile, true, error);
+    return code ? code : weir__list_add(f->normed, WEIR_K_rmsnorm, &norm, true, error);
+}
+
+static int record_units(weir__forward *f, weir_error **error) {
+    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
+    f->units = weir__alloc(weir__checkpoint_system(f->checkpoint), sizeof *f->units * units);
+    if (!f->units)
+        return weir_fail(error, WEIR_ENOMEM, "no memory for %u lists", units);
+    for (uint32_t u = 0; u < units; u++) {
+        weir_k_tile tile = {f->step, 0};
+        int code = new_list(f, weir__checkpoint_unit(f->checkpoint, u)->path, &f->units[u], error);
+        if (!code)
+            code = weir__list_add(f->units[u], WEIR_K_tile, &tile, true, error);
+        if (!code)
+            code = weir__checkpoint_arch(f->checkpoint)->record(f, u, f->units[u], error);
+        if (code)
+            return code;
+    }
+    return WEIR_OK;
+}
+
+static int record_finish(weir__forward *f, weir_error **error) {
+    const weir__config *c = weir__checkpoint_config(f->checkpoint);
+    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
+    const weir__unit_plan *p = weir__checkpoint_unit(f->checkpoint, units);
+    void *const *slot = weir__forward_slot(f, units);
+    weir_k_tile tile = {f->step, 1};
+    int code = new_list(f, "finish", &f->finish, error);
+    if (!code)
+        code = weir__list_add(f->finish, WEIR_K_tile, &tile, true, error);
+    if (!code)
+        code = weir__record_norm(f, f->finish, slot, p, 1, WEIR_ROWS_GATHER, error);
+    weir_k_matmul head = {f->step, weir__plan_weight(p, c->tied ? 0 : 2, slot), f->w.normed, f->w.normed_acts, c->width, WEIR_ROWS_OUT, f->w.logits,
+                          c->vocab, WEIR_ROWS_OUT, 0, 0};
+    if (!code)
+        code = weir__list_add(f->finish, WEIR_K_matmul, &head, true, error);
+    weir_k_sample sample = {f->step, f->w.logits, c->vocab, 0, f->w.sampling, (int32_t)weir__device_threads(f->device), 0};
+    return code ? code : weir__list_add(f->finish, WEIR_K_sample, &sample, true, error);
+}
+
+static int record_whole(weir__forward *f, weir_error **error) {
+    int code = new_list(f, "whole", &f->whole, error);
+    if (!code)
+        code = weir__list_append(f->whole, f->begin, error);
+    for (uint32_t u = 0; u < weir__checkpoint_graph(f->checkpoint)->units && !code; u++)
+        code = weir__list_append(f->whole, f->units[u], error);
+    return code ? code : weir__list_append(f->whole, f->finish, error);
+}
+
+/* ---- making and giving back ---- */
+
+int weir__forward_new(weir__checkpoint *c, weir__device *d, const weir__forward_options *o, weir__forward **out, weir_error **error) {
+    const weir__config *config = weir__checkpoint_config(c);
+    weir__forward *f = weir__alloc(weir__checkpoint_system(c), sizeof *f);
+    if (!f)
+        return weir_fail(error, WEIR_ENOMEM, "no memory");
+    f->checkpoint = weir__checkpoint_ref(c);
+    f->device = d;
+    f->options = *o;
+    f->out_tile = o->context < OUT_TILE ? o->context : OUT_TILE;
+    f->q_width = config->heads * config->head_dim;
+    f->k_width = config->kv_heads * config->head_dim;
+    f->qkv_width = f->q_width + 2 * f->k_width;
+    int (*const steps[])(weir__forward *, weir_error **) = {make_workspace, make_kv,       make_step,     record_begin,
+                                                            record_units,   record_finish, record_normed, record_whole};
+    int code = WEIR_OK;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !code; i++)
+        code = steps[i](f, error);
+    if (code)
+        weir__forward_free(f);
+    else
+        *out = f;
+    return code;
+}
+
+void weir__forward_free(weir__forward *f) {
+    if (!f)
+        return;
+    weir_system *s = weir__checkpoint_system(f->checkpoint);
+    for (uint32_t u = 0; f->units && u < weir__checkpoint_graph(f->checkpoint)->units; u++)
+        weir__list_unref(f->units[u]);
+    weir__list *const lists[] = {f->tables, f->begin, f->normed, f->finish, f->whole};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        weir__list_unref(lists[i]);
+    weir__buffer *const buffers[] = {f->memory, f->kv_memory, f->step_memory, f->slots};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        weir__buffer_unref(buffers[i]);
+    weir__free(s, f->units);
+    weir__free(s, f->kv);
+    weir__checkpoint_unref(f->checkpoint);
+    weir__free(s, f);
+}
+
+void *const *weir__forward_slot(const weir__forward *f, uint32_t ordinal) { return (void **)weir__buffer_pointer(f->slots) + ordinal; }
+
+void weir__forward_set_base(weir__forward *f, uint32_t ordinal, weir__buffer *blob) {
+    ((void **)weir__buffer_pointer(f->slots))[ordinal] = weir__buffer_pointer(blob);
+}
+
+/* ---- one pass ---- */
+
+void weir__forward_clear(weir__forward *f) {
+    weir_step *s = f->step;
+    s->rows = s->tile_first = s->tile_rows = 0;
+    s->outputs = s->out_first = s->out_rows = 0;
+}
+
+void weir__forward_table(weir__forward *f, const weir__kv *kv, int32_t slot) {
+    uint32_t stride = weir__kv_blocks_per_sequence(kv);
+    /* the step block's row may be longer: its stride follows the pool, the sequence's the model's limit */
+    memcpy((int32_t *)f->step->blocks + (size_t)slot * (size_t)f->step->blocks_per_sequence, weir__kv_table(kv) + (size_t)slot * stride,
+           stride * sizeof(int32_t));
+}
+
+static void add_output(weir_step *s, int32_t row, const weir_sample *sample, int32_t position) {
+    weir_sample *to = (weir_sample *)s->sample + s->outputs;
+    *to = sample ? *sample : (weir_sample){0};
+    to->position = position;
+    ((int32_t *)s->out_row)[s->outputs++] = row;
+}
+
+int weir__forward_rows(weir__forward *f, int32_t slot, int32_t first, const int32_t *tokens, uint32_t count, int want, const weir_sample *sample,
+                       weir_error **error) {
+    weir_step *s = f->step;
+    int32_t vocab = weir__checkpoint_config(f->checkpoint)->vocab;
+    if (count > f->options.context - (uint32_t)s->rows)
+        return weir_fail(error, WEIR_ECONTEXT, "context full: a pass holds %u rows, %llu wanted", f->options.context,
+                         (unsigned long long)count + (unsigned long long)s->rows);
+    for (uint32_t i = 0; i < count; i++)
+        if (tokens[i] < 0 || tokens[i] >= vocab)
+            return weir_fail(error, WEIR_ETOKEN, "token %d at position %u: the vocabulary has %d", tokens[i], (uint32_t)first + i, vocab);
+    for (uint32_t i = 0; i < count; i++) {
+        int32_t row = s->rows++;
+        ((int32_t *)s->token)[row] = tokens[i];
+        ((int32_t *)s->slot)[row] = slot;
+        ((int32_t *)s->position)[row] = first + (int32_t)i;
+        if (want == 2 || (want == 1 && i + 1 == count))
+            add_output(s, row, sample, first + (int32_t)i);
+    }
+    s->tile_rows = s->rows; /* first + rows = total: the first `tile` wraps to 0 */
+    s->out_rows = s->outputs;
+    return WEIR_OK;
+}
+
+static uint32_t parts(int32_t n, uint32_t tile) { return ((uint32_t)n + tile - 1) / tile; }
+uint32_t weir__forward_tiles(const weir__forward *f) { return parts(f->step->rows, f->options.tile); }
+uint32_t weir__forward_out_tiles(const weir__forward *f) { return parts(f->step->outputs, f->out_tile); }
