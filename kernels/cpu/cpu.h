@@ -11,7 +11,9 @@ typedef struct weir_work {
     uint32_t worker, workers; /* this thread, of how many */
     _Atomic uint32_t *next;   /* zero before the kernel starts; nobody else uses it meanwhile */
 } weir_work;
-static inline uint32_t weir_work_take(const weir_work *w) { return atomic_fetch_add_explicit(w->next, 1, memory_order_relaxed); }
+static inline uint32_t weir_work_take(const weir_work *w) {
+    return atomic_fetch_add_explicit(w->next, 1, memory_order_relaxed);
+}
 
 /* args: the kernel's weir_k_* struct. Writes of one kernel are visible to the next after the caller's barrier. Needs the default MXCSR. */
 typedef void weir_kernel_fn(const void *args, const weir_work *work);

@@ -1,0 +1,133 @@
+/* check.c: which arguments the cpu kernels cannot run, and why. The same for every level. Looks at shapes only, never through pointers. */
+#include "check.h"
+
+static const char *check_weight(const weir_weight *w) {
+    const weir_type_info *type = weir_type_get(w->type);
+    if (!type)
+        return "no cpu kernel for this weight type";
+    if (w->n <= 0 || w->k <= 0)
+        return "a matrix without rows or columns";
+    if (w->k % (int)type->block)
+        return "the row length is no multiple of the weight type's block";
+    return NULL;
+}
+
+/* Needs x for float products, acts (k a multiple of 32, as every integer type's block is) for integer ones. */
+static const char *check_product(const weir_weight *w, const float *x, int ldx, const void *acts) {
+    const char *why = check_weight(w);
+    if (why)
+        return why;
+    if (weir_type_get(w->type)->integer && acts)
+        return NULL;
+    if (!x)
+        return "a float product without float rows";
+    return ldx < w->k ? "rows of x are shorter than the product's inner dimension" : NULL;
+}
+
+static const char *check_embed(const weir_k_embed *a) {
+    return check_weight(&a->table);
+}
+
+static const char *check_rmsnorm(const weir_k_rmsnorm *a) {
+    if (a->width <= 0)
+        return "a norm without width";
+    return a->acts && a->width % BLOCK ? "int8 activations need a width that is a multiple of 32" : NULL;
+}
+
+static const char *check_matmul(const weir_k_matmul *a) {
+    if (a->ldy < a->w.n)
+        return "rows of y are shorter than the outputs";
+    return check_product(&a->w, a->x, a->ldx, a->acts);
+}
+
+static const char *check_glu(const weir_k_glu *a) {
+    const char *why = check_product(&a->gate, a->x, a->ldx, a->acts);
+    if (why || (why = check_product(&a->up, a->x, a->ldx, a->acts)))
+        return why;
+    if (a->gate.n != a->up.n || a->gate.k != a->up.k)
+        return "gate and up have different shapes";
+    if (a->acts_out && a->gate.n % BLOCK)
+        return "int8 activations need a number of outputs that is a multiple of 32";
+    return a->y && a->ldy < a->gate.n ? "rows of y are shorter than the outputs" : NULL;
+}
+
+static const char *check_rope_table(const weir_k_rope_table *a) {
+    if (a->dim <= 0 || a->dim % 2)
+        return "rotary dimensions must be even and above zero";
+    return a->base >= 0x1p-1022 && a->base <= 0x1p1000 ? NULL : "the rotary base must be a number above zero";
+}
+
+static const char *check_kv(const weir_kv *kv) {
+    if (kv->type != WEIR_F16 && kv->type != WEIR_F32)
+        return "KV blocks are f16 or f32";
+    if (kv->kv_heads <= 0 || kv->dim <= 0)
+        return "KV blocks without heads or dimensions";
+    return kv->dim > MAX_HEAD ? "heads of more than 256 dimensions" : NULL;
+}
+
+static const char *check_rope_store(const weir_k_rope_store *a) {
+    if (a->rope_dim < 0 || a->rope_dim % 2 || a->rope_dim > a->kv.dim)
+        return "rotary dimensions must be even and within a head";
+    return check_kv(&a->kv);
+}
+
+static const char *check_attention(const weir_k_attention *a) {
+    const char *why = check_kv(&a->kv);
+    if (why)
+        return why;
+    if (a->heads <= 0 || a->heads % a->kv.kv_heads)
+        return "the number of heads must be a multiple of the number of KV heads";
+    if (a->splits <= 0 || !a->partial)
+        return "attention without a workspace";
+    return a->acts && a->heads * a->kv.dim % BLOCK ? "int8 activations need heads * dim to be a multiple of 32" : NULL;
+}
+
+static const char *check_sample(const weir_k_sample *a) {
+    if (a->vocab <= 0)
+        return "a vocabulary without tokens";
+    return a->workspace ? NULL : "sampling without a workspace";
+}
+
+static const char *check_pack(const weir_k_pack *a) {
+    const char *why = check_weight(&a->w);
+    if (why || a->rope_heads <= 0)
+        return why;
+    if (a->w.n % a->rope_heads)
+        return "the rows are no multiple of the rotary heads";
+    return a->rope_dim < 0 || a->rope_dim % 2 || a->rope_dim > a->w.n / a->rope_heads ? "rotary dimensions must be even and within a head"
+                                                                                      : NULL;
+}
+
+static const char *check_pack_vector(const weir_k_pack_vector *a) {
+    return a->w.type == WEIR_F32 || a->w.type == WEIR_F16 ? NULL : "vectors are f32 or f16";
+}
+
+const char *weir__cpu_check(int kernel, const void *args) {
+    switch (kernel) {
+    case WEIR_K_tile:
+        return NULL;
+    case WEIR_K_embed:
+        return check_embed(args);
+    case WEIR_K_rmsnorm:
+        return check_rmsnorm(args);
+    case WEIR_K_matmul:
+        return check_matmul(args);
+    case WEIR_K_glu:
+        return check_glu(args);
+    case WEIR_K_rope_table:
+        return check_rope_table(args);
+    case WEIR_K_rope_store:
+        return check_rope_store(args);
+    case WEIR_K_attention:
+    case WEIR_K_attention_merge:
+        return check_attention(args);
+    case WEIR_K_sample:
+        return check_sample(args);
+    case WEIR_K_pack:
+        return check_pack(args);
+    case WEIR_K_pack_vector:
+        return check_pack_vector(args);
+    default:
+        return "no such kernel";
+    }
+}

@@ -1,0 +1,72 @@
+/* glu.c: silu(gate product) * (up product), 32 outputs at a time by one thread, so that they can become an activation block at once. */
+#include "activation.h"
+#include "product.h"
+
+enum { GLU_ROWS = PRODUCT_ROWS, ROW_BLOCK = 64 }; /* rows whose sums are kept at a time; rows of a chunk */
+
+/* Sums of 32 outputs of both matrices. */
+typedef struct pair {
+    float gate[2][GLU_ROWS][PANEL], up[2][GLU_ROWS][PANEL];
+} pair;
+
+static void finish_row(const weir_k_glu *a, const pair *p, int unit, int row, int r) {
+    vec16 h[2];
+    for (int i = 0; i < 2; i++)
+        h[i] = vec16_mul(vec16_silu(vec16_load(p->gate[i][r])), vec16_load(p->up[i][r]));
+    if (a->y) {
+        float *y = a->y + (size_t)(row + r) * (size_t)a->ldy + (size_t)unit * BLOCK;
+        int n = min_int(BLOCK, a->gate.n - unit * BLOCK);
+        vec16_store_n(y, h[0], min_int(n, 16));
+        vec16_store_n(y + 16, h[1], max_int(n - 16, 0));
+    }
+    if (a->acts_out)
+        act_quantise_block(h[0], h[1], (act_block *)(void *)((uint8_t *)a->acts_out + (size_t)(row + r) * weir_act_size(a->gate.n)) + unit);
+}
+
+/* panels: 1 in a last unit of 16 outputs or fewer. */
+static void unit_rows(const operand *o, int unit, int panels, int row, int rows, float (*out)[GLU_ROWS][PANEL]) {
+    if (rows == 1 && panels == 2) {
+        float sums[2][PANEL];
+        operand_vector(o, unit * 2, 2, row, sums);
+        memcpy(out[0][0], sums[0], sizeof sums[0]);
+        memcpy(out[1][0], sums[1], sizeof sums[1]);
+        return;
+    }
+    for (int i = 0; i < panels; i++)
+        operand_rows(o, unit * 2 + i, row, rows, out[i]);
+}
+
+static void unit_block(const weir_k_glu *a, const operand *gate, const operand *up, int unit, int row, int end) {
+    pair p;
+    int panels = min_int(2, panels_of(a->gate.n) - unit * 2);
+    if (panels == 1)
+        memset(&p, 0, sizeof p);
+    for (int n; row < end; row += n) {
+        n = min_int(end - row, GLU_ROWS);
+        unit_rows(gate, unit, panels, row, n, p.gate);
+        unit_rows(up, unit, panels, row, n, p.up);
+        for (int r = 0; r < n; r++)
+            finish_row(a, &p, unit, row, r);
+    }
+}
+
+static void one_row(const weir_k_glu *a, const operand *gate, const operand *up, int units, const weir_work *work) {
+    share s = share_of(units, work);
+    for (int first, end; share_take(&s, work, &first, &end);)
+        for (int u = first; u < end; u++)
+            unit_block(a, gate, up, u, 0, 1);
+}
+
+void WEIR__AT(glu)(const void *args, const weir_work *work) {
+    const weir_k_glu *a = args;
+    operand gate = operand_of(&a->gate, a->x, a->ldx, a->acts), up = operand_of(&a->up, a->x, a->ldx, a->acts);
+    int rows = a->step->tile_rows, units = (a->gate.n + BLOCK - 1) / BLOCK, blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
+    if (rows == 1) {
+        one_row(a, &gate, &up, units, work);
+        return;
+    }
+    for (uint32_t c; c = weir_work_take(work), c < (uint32_t)units * (uint32_t)blocks;) {
+        int row = (int)c / units * ROW_BLOCK;
+        unit_block(a, &gate, &up, (int)c % units, row, min_int(row + ROW_BLOCK, rows));
+    }
+}

@@ -1,0 +1,100 @@
+/* layout.h: how weights, activations, KV blocks and workspaces lie in memory on cpu, and how a kernel finds its rows and its share of the work.
+ * Pictures are in kernels/README.md. Knows no instruction set and no arithmetic. */
+#ifndef WEIR_CPU_LAYOUT_H
+#define WEIR_CPU_LAYOUT_H
+
+#include "cpu.h"
+
+enum {
+    PANEL = 16,      /* rows of a weight panel: one vector of outputs */
+    BLOCK = 32,      /* values of a quantised block and of an activation block */
+    KV_BLOCK = 32,   /* positions of a KV block */
+    SPLIT = 256,     /* positions of one softmax; multiples of it are where attention may be split: part of the result's bits */
+    MAX_HEAD = 256,  /* dimensions of a head: what the attention kernel keeps on its stack */
+    PARTIAL_ROWS = 4 /* rows up to which the splits of a row are spread over threads; more rows are enough work as they are */
+};
+
+/* 16 rows of one block. */
+typedef struct panel_q4_1 {
+    uint16_t d[PANEL], m[PANEL];
+    uint8_t q[BLOCK / 8][PANEL][4]; /* [c][row][j]: low nibble is k = 4 c + j, high nibble k = 16 + 4 c + j */
+} panel_q4_1;
+typedef struct panel_q8_0 {
+    uint16_t d[PANEL];
+    int8_t q[BLOCK / 4][PANEL][4]; /* [c][row][j]: k = 4 c + j */
+} panel_q8_0;
+
+/* 32 activations: x ~ d * q; sum is of q; s = d * sum. q is in -127..127, never -128. */
+typedef struct act_block {
+    float d, s;
+    int32_t sum, reserved;
+    int8_t q[BLOCK];
+} act_block;
+
+_Static_assert(sizeof(panel_q4_1) == 320 && sizeof(panel_q8_0) == 544 && sizeof(act_block) == 48, "layouts have no padding");
+
+/* A token that may be drawn: its weight is exp of its logit's distance to the best. */
+typedef struct candidate {
+    float weight;
+    int32_t id;
+} candidate;
+
+static inline size_t pad16(size_t n) {
+    return (n + 15) / 16 * 16;
+}
+static inline int min_int(int a, int b) {
+    return a < b ? a : b;
+}
+static inline int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
+/* A partial attention result of one (row, head, split): [dim padded to 16] sums, then the largest score and the sum of weights. */
+static inline size_t partial_floats(int dim) {
+    return pad16((size_t)dim) + 16;
+}
+
+static inline uint8_t *weight_at(const weir_weight *w) {
+    return (uint8_t *)*w->base + w->offset;
+}
+static inline int panels_of(int n) {
+    return (n + PANEL - 1) / PANEL;
+}
+
+/* How many rows a kernel runs over, and which row of a buffer its row r is. */
+static inline int rows_count(const weir_step *s, int rows) {
+    return rows == WEIR_ROWS_OUT || rows == WEIR_ROWS_GATHER ? s->out_rows : s->tile_rows;
+}
+static inline size_t rows_index(const weir_step *s, int rows, int r) {
+    if (rows == WEIR_ROWS_PASS)
+        return (size_t)(s->tile_first + r);
+    return (size_t)(rows == WEIR_ROWS_GATHER ? s->out_row[s->out_first + r] : r);
+}
+
+/* Units of equal work in chunks: one large chunk for every worker, then small ones that level what the large ones left uneven. */
+typedef struct share {
+    uint32_t units, workers, large, small;
+} share;
+static inline share share_of(int units, const weir_work *work) {
+    uint32_t n = (uint32_t)units, w = work->workers, large = w == 1 ? n : n * 5 / (8 * w), small = n / (16 * w);
+    return (share){n, w, large, small ? small : 1};
+}
+/* The next chunk: false when all are taken, else units [*first, *end). */
+static inline bool share_take(const share *s, const weir_work *work, int *first, int *end) {
+    uint32_t c = weir_work_take(work), f, e;
+    if (c < s->workers) {
+        f = c * s->large;
+        e = f + s->large;
+    } else {
+        uint64_t start = (uint64_t)s->workers * s->large + (uint64_t)(c - s->workers) * s->small;
+        if (start >= s->units)
+            return false;
+        f = (uint32_t)start;
+        e = s->units - f < s->small ? s->units : f + s->small;
+    }
+    *first = (int)f;
+    *end = (int)e;
+    return true;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* matmul.c: y (+)= x W^T for one row (a vector) and for many. Owns how the work is cut; the arithmetic is product.h's. k is never cut. */
+#include "product.h"
+
+enum { ROW_BLOCK = 64, PANEL_GROUP = 2 }; /* a chunk of many rows: rows x panels; its activations stay in L2, its panel in L1 */
+
+static float *output_row(const weir_k_matmul *a, int row) {
+    return a->y + rows_index(a->step, a->y_rows, row) * (size_t)a->ldy;
+}
+
+static void put(const weir_k_matmul *a, int panel, int row, const float *sums) {
+    float *y = output_row(a, row) + (size_t)panel * PANEL;
+    int n = min_int(PANEL, a->w.n - panel * PANEL);
+    vec16 v = vec16_load(sums);
+    if (a->add)
+        v = vec16_add(vec16_load_n(y, n), v);
+    vec16_store_n(y, v, n);
+}
+
+static void one_row(const weir_k_matmul *a, const operand *o, const weir_work *work) {
+    float out[PRODUCT_ROWS][PANEL];
+    share s = share_of(panels_of(a->w.n), work);
+    for (int first, end; share_take(&s, work, &first, &end);) {
+        for (int p = first, n; p < end; p += n) {
+            n = min_int(end - p, PRODUCT_ROWS);
+            operand_vector(o, p, n, 0, out);
+            for (int i = 0; i < n; i++)
+                put(a, p + i, 0, out[i]);
+        }
+    }
+}
+
+static void block_of_rows(const weir_k_matmul *a, const operand *o, int panel, int row, int end) {
+    float out[PRODUCT_ROWS][PANEL];
+    for (int n; row < end; row += n) {
+        n = min_int(end - row, PRODUCT_ROWS);
+        operand_rows(o, panel, row, n, out);
+        for (int i = 0; i < n; i++)
+            put(a, panel, row + i, out[i]);
+    }
+}
+
+static void many_rows(const weir_k_matmul *a, const operand *o, int rows, const weir_work *work) {
+    int panels = panels_of(a->w.n), groups = (panels + PANEL_GROUP - 1) / PANEL_GROUP, blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
+    for (uint32_t c; c = weir_work_take(work), c < (uint32_t)groups * (uint32_t)blocks;) {
+        int first = (int)c % groups * PANEL_GROUP, end = min_int(first + PANEL_GROUP, panels), row = (int)c / groups * ROW_BLOCK;
+        for (int p = first; p < end; p++)
+            block_of_rows(a, o, p, row, min_int(row + ROW_BLOCK, rows));
+    }
+}
+
+void WEIR__AT(matmul)(const void *args, const weir_work *work) {
+    const weir_k_matmul *a = args;
+    operand o = operand_of(&a->w, a->x, a->ldx, a->acts);
+    int rows = rows_count(a->step, a->rows);
+    if (rows == 1)
+        one_row(a, &o, work);
+    else if (rows > 1)
+        many_rows(a, &o, rows, work);
+}

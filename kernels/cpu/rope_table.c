@@ -1,0 +1,101 @@
+/* rope_table.c: cosines and sines of the rotary embedding (Su et al. 2021), in double with explicit fma and our own functions, rounded to float at the end.
+ * Runs the same code at every level. */
+#include "level.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LN2_HIGH 0x1.62e42fefa39efp-1
+#define LN2_LOW 0x1.abc9e3b39803fp-56
+#define HALF_PI_HIGH 0x1.921fb54442d18p+0
+#define HALF_PI_LOW 0x1.1a62633145c07p-54
+#define TWO_OVER_PI 0x1.45f306dc9c883p-1
+#define ROUND_MAGIC 0x1.8p+52 /* adding it rounds to an integer, in the low bits of the sum */
+
+static double nearest(double x, int64_t *n) {
+    double t = x + ROUND_MAGIC;
+    uint64_t bits;
+    memcpy(&bits, &t, sizeof bits);
+    *n = (int64_t)(bits - UINT64_C(0x4338000000000000));
+    return t - ROUND_MAGIC;
+}
+
+/* 2^n for a normal result. */
+static double power_of_two(int64_t n) {
+    uint64_t bits = (uint64_t)(n + 1023) << 52;
+    double d;
+    memcpy(&d, &bits, sizeof d);
+    return d;
+}
+
+/* exp for |x| < 700: x = n ln 2 + r, Taylor's series of r to r^13 / 13! (|r| <= 0.347: below 1e-17). */
+static double exp64(double x) {
+    int64_t n;
+    double whole = nearest(x / LN2_HIGH, &n), r = fma(-whole, LN2_HIGH, x), sum = 1;
+    r = fma(-whole, LN2_LOW, r);
+    for (int i = 13; i >= 1; i--)
+        sum = fma(sum, r / i, 1);
+    return sum * power_of_two(n);
+}
+
+/* Natural logarithm of a normal x > 0: x = 2^e m, m in [0.7, 1.4]; ln m = 2 atanh s, s = (m - 1) / (m + 1), series to s^23 (|s| < 0.172: below 1e-18). */
+static double log64(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int64_t e = (int64_t)(bits >> 52) - 1023;
+    double m = x * power_of_two(-e);
+    if (m > 1.4142135623730951) {
+        m /= 2;
+        e++;
+    }
+    double s = (m - 1) / (m + 1), square = s * s, sum = 0;
+    for (int i = 23; i >= 1; i -= 2)
+        sum = fma(sum, square, 1.0 / i);
+    return fma((double)e, LN2_HIGH, fma((double)e, LN2_LOW, 2 * s * sum));
+}
+
+/* Taylor's series on |r| <= pi / 4, to r^19 and r^18: below 1e-17. */
+static double sine(double r) {
+    double square = r * r, sum = 1;
+    for (int i = 18; i >= 2; i -= 2)
+        sum = fma(sum, square * (-1.0 / (i * (i + 1))), 1);
+    return sum * r;
+}
+
+static double cosine(double r) {
+    double square = r * r, sum = 1;
+    for (int i = 18; i >= 2; i -= 2)
+        sum = fma(sum, square * (-1.0 / (i * (i - 1))), 1);
+    return sum;
+}
+
+/* Cosine and sine of |angle| < 2^31: angle = n pi / 2 + r, pi / 2 as two doubles and every step one fma, so that r is off by less than 1e-15. */
+static void cos_sin(double angle, float *out) {
+    int64_t n;
+    double whole = nearest(angle * TWO_OVER_PI, &n), r = fma(-whole, HALF_PI_HIGH, angle);
+    r = fma(-whole, HALF_PI_LOW, r);
+    double c = n & 1 ? sine(r) : cosine(r), s = n & 1 ? cosine(r) : sine(r);
+    out[0] = (float)((n + 1) & 2 ? -c : c);
+    out[1] = (float)(n & 2 ? -s : s);
+}
+
+enum { POSITIONS = 64 }; /* of a chunk */
+
+static void table_rows(const weir_k_rope_table *a, double log_base, int first, int end) {
+    int half = a->dim / 2;
+    for (int i = 0; i < half; i++) {
+        double frequency = exp64(-2.0 * (double)i / (double)a->dim * log_base);
+        for (int p = first; p < end; p++)
+            cos_sin((double)p * frequency, a->out + ((size_t)p * (size_t)half + (size_t)i) * 2);
+    }
+}
+
+void weir__rope_table_generic(const void *args, const weir_work *work) {
+    const weir_k_rope_table *a = args;
+    double log_base = log64(a->base);
+    uint32_t chunks = (uint32_t)((a->positions + POSITIONS - 1) / POSITIONS);
+    for (uint32_t c; c = weir_work_take(work), c < chunks;) {
+        int first = (int)c * POSITIONS;
+        table_rows(a, log_base, first, min_int(first + POSITIONS, a->positions));
+    }
+}

@@ -1,0 +1,100 @@
+/* vec16.h: the one vector type, 16 lanes of float or int32, with the same results in every lane at every level. Lanes are outputs or strided partials,
+ * never parts of one sum whose order would depend on the level. Rounding to nearest even, denormals kept, no contraction. */
+#ifndef WEIR_CPU_VEC16_H
+#define WEIR_CPU_VEC16_H
+
+#include "f16.h"
+#include "level.h"
+
+#include <math.h>
+
+#if defined(WEIR_VEC_AVX512)
+#include "vec16_avx512.h"
+#elif defined(WEIR_VEC_AVX2)
+#include "vec16_avx2.h"
+#else
+#include "vec16_generic.h"
+#endif
+
+/* max(a, b) and min(a, b) are a > b ? a : b and a < b ? a : b: b where one is no number or both are zeros. */
+
+INLINE vec16 vec16_zero(void) {
+    return vec16_set1(0);
+}
+
+/* The first n lanes (0..16); the others are zero, and their memory is not touched. */
+INLINE vec16 vec16_load_n(const float *p, int n) {
+    float t[16] = {0};
+    if (n >= 16)
+        return vec16_load(p);
+    memcpy(t, p, (size_t)n * sizeof *t);
+    return vec16_load(t);
+}
+
+INLINE void vec16_store_n(float *p, vec16 a, int n) {
+    float t[16];
+    if (n >= 16) {
+        vec16_store(p, a);
+        return;
+    }
+    vec16_store(t, a);
+    memcpy(p, t, (size_t)n * sizeof *t);
+}
+
+/* The fixed tree: lanes i and i + 8, then + 4, + 2, + 1. */
+INLINE float vec16_sum(vec16 a) {
+    float t[16];
+    vec16_store(t, a);
+    for (int step = 8; step; step /= 2)
+        for (int i = 0; i < step; i++)
+            t[i] = t[i] + t[i + step];
+    return t[0];
+}
+
+INLINE float vec16_max_lane(vec16 a) {
+    float t[16];
+    vec16_store(t, a);
+    for (int step = 8; step; step /= 2)
+        for (int i = 0; i < step; i++)
+            t[i] = t[i] > t[i + step] ? t[i] : t[i + step];
+    return t[0];
+}
+
+/* Nearest even integer of |a| < 2^22, as the float a + 1.5 * 2^23 whose low bits are that integer: no conversion that would be undefined for NaN. */
+#define ROUND_MAGIC 12582912.0f
+INLINE ivec16 vec16_round(vec16 a) {
+    return ivec16_sub(vec16_bits(vec16_add(a, vec16_set1(ROUND_MAGIC))), ivec16_set1(0x4b400000));
+}
+
+/* 2^n for n in -126..127. */
+INLINE vec16 ivec16_exp2(ivec16 n) {
+    return ivec16_as_float(ivec16_left(ivec16_add(n, ivec16_set1(127)), 23));
+}
+
+/* exp: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial in r by Horner with fma (our own least-maximum fit of the relative error on that
+ * interval, 3e-9), times 2^n in two steps of which at most one rounds. -inf gives 0, overflow inf, NaN NaN. Within 1 unit in the last place. */
+INLINE vec16 vec16_exp(vec16 x) {
+    x = vec16_min(vec16_set1(89.0f), vec16_max(vec16_set1(-104.0f), x));
+    vec16 t = vec16_fma(x, vec16_set1(0x1.715476p+0f), vec16_set1(ROUND_MAGIC));
+    vec16 n = vec16_sub(t, vec16_set1(ROUND_MAGIC));
+    ivec16 i = ivec16_sub(vec16_bits(t), ivec16_set1(0x4b400000));
+    vec16 r = vec16_fma(n, vec16_set1(-0x1.62e4p-1f), x);
+    r = vec16_fma(n, vec16_set1(-0x1.7f7d1cp-20f), r);
+    vec16 p = vec16_set1(0x1.6a4744p-10f);
+    p = vec16_fma(p, r, vec16_set1(0x1.1239a2p-7f));
+    p = vec16_fma(p, r, vec16_set1(0x1.5558b6p-5f));
+    p = vec16_fma(p, r, vec16_set1(0x1.555492p-3f));
+    p = vec16_fma(p, r, vec16_set1(0x1.fffffcp-2f));
+    p = vec16_fma(p, r, vec16_set1(1.0f));
+    p = vec16_fma(p, r, vec16_set1(1.0f));
+    ivec16 half = ivec16_right(i, 1);
+    return vec16_mul(vec16_mul(p, ivec16_exp2(half)), ivec16_exp2(ivec16_sub(i, half)));
+}
+
+/* x / (1 + exp(-x)) (Hendrycks & Gimpel 2016; Elfwing et al. 2017). */
+INLINE vec16 vec16_silu(vec16 x) {
+    vec16 one = vec16_set1(1.0f);
+    return vec16_div(x, vec16_add(one, vec16_exp(vec16_sub(vec16_zero(), x))));
+}
+
+#endif
