@@ -11,8 +11,20 @@
 typedef struct weir__gguf weir__gguf;
 
 enum weir__gguf_type {
-    WEIR__GGUF_U8, WEIR__GGUF_I8, WEIR__GGUF_U16, WEIR__GGUF_I16, WEIR__GGUF_U32, WEIR__GGUF_I32, WEIR__GGUF_F32, WEIR__GGUF_BOOL,
-    WEIR__GGUF_STRING, WEIR__GGUF_ARRAY, WEIR__GGUF_U64, WEIR__GGUF_I64, WEIR__GGUF_F64, WEIR__GGUF_TYPES
+    WEIR__GGUF_U8,
+    WEIR__GGUF_I8,
+    WEIR__GGUF_U16,
+    WEIR__GGUF_I16,
+    WEIR__GGUF_U32,
+    WEIR__GGUF_I32,
+    WEIR__GGUF_F32,
+    WEIR__GGUF_BOOL,
+    WEIR__GGUF_STRING,
+    WEIR__GGUF_ARRAY,
+    WEIR__GGUF_U64,
+    WEIR__GGUF_I64,
+    WEIR__GGUF_F64,
+    WEIR__GGUF_TYPES
 };
 
 typedef struct weir__gguf_key {
@@ -26,17 +38,18 @@ typedef struct weir__gguf_key {
 
 typedef struct weir__gguf_tensor {
     weir__string name;
-    int type;                      /* GGUF's number; weir_type_any knows it */
+    int type; /* GGUF's number; weir_type_any knows it */
     unsigned n_dims;
-    int64_t dims[WEIR_MAX_DIMS];   /* dims[0] is the row length; unused ones are 1 */
-    uint64_t offset, size;         /* in the file, bytes; inside the file (checked) */
+    int64_t dims[WEIR_MAX_DIMS]; /* dims[0] is the row length; unused ones are 1 */
+    uint64_t offset, size;       /* in the file, bytes; inside the file (checked) */
 } weir__gguf_tensor;
 
 /* Opens and reads the header. Errors name the file and the key or tensor, the value found and the value wanted. ENOENT, EIO, EFORMAT,
  * EUNSUPPORTED (version, byte order), ENOMEM. Blocks on the file: call it on a stream's thread. */
 WEIR_API int weir__gguf_open(weir_system *s, const char *path, weir__gguf **out, weir_error **error);
 /* The same from memory, `file_size` being the size that the whole file would have (fuzzing, tests). Copies the bytes. */
-int weir__gguf_parse(weir_system *s, const char *name, const void *bytes, size_t size, uint64_t file_size, weir__gguf **out, weir_error **error);
+int weir__gguf_parse(weir_system *s, const char *name, const void *bytes, size_t size, uint64_t file_size, weir__gguf **out,
+                     weir_error **error);
 WEIR_API void weir__gguf_free(weir__gguf *g);
 
 const char *weir__gguf_path(const weir__gguf *g);
@@ -65,7 +78,8 @@ WEIR_API int weir__gguf_tokenizer(const weir__gguf *g, weir__tokenizer **out, we
 /* ---- writing ---- */
 
 typedef struct weir__gguf_writer weir__gguf_writer;
-int weir__gguf_create(weir_system *s, const char *path, weir__gguf_writer **out, weir_error **error); /* to a temporary file beside it; renamed by finish */
+int weir__gguf_create(weir_system *s, const char *path, weir__gguf_writer **out,
+                      weir_error **error); /* to a temporary file beside it; renamed by finish */
 void weir__gguf_put_u32(weir__gguf_writer *w, const char *key, uint32_t v);
 void weir__gguf_put_f32(weir__gguf_writer *w, const char *key, float v);
 void weir__gguf_put_bool(weir__gguf_writer *w, const char *key, bool v);

@@ -17,23 +17,23 @@ typedef struct weir__string {
 enum weir__piece_kind { WEIR__NORMAL = 1, WEIR__UNKNOWN = 2, WEIR__CONTROL = 3, WEIR__USER = 4, WEIR__UNUSED = 5, WEIR__BYTE = 6 };
 
 typedef struct weir__vocab {
-    const char *model; /* "gpt2": byte-level BPE with merges; "llama": SentencePiece BPE with scores */
-    const char *pre;   /* pre-tokeniser of byte-level BPE: "smollm" */
+    const char *model;  /* "gpt2": byte-level BPE with merges; "llama": SentencePiece BPE with scores */
+    const char *pre;    /* pre-tokeniser of byte-level BPE: "smollm" */
     const char *source; /* file name for errors */
     size_t size;
-    const weir__string *pieces;  /* [size] */
-    const float *scores;         /* [size], NULL for gpt2 */
-    const int32_t *kinds;        /* [size] enum weir__piece_kind, NULL: all normal */
+    const weir__string *pieces; /* [size] */
+    const float *scores;        /* [size], NULL for gpt2 */
+    const int32_t *kinds;       /* [size] enum weir__piece_kind, NULL: all normal */
     size_t merges_count;
-    const weir__string *merges;  /* "left right", gpt2 only */
-    int32_t bos, eos, unk;       /* -1: none. Outside the vocabulary: treated as none */
+    const weir__string *merges; /* "left right", gpt2 only */
+    int32_t bos, eos, unk;      /* -1: none. Outside the vocabulary: treated as none */
     bool add_bos, add_eos, add_space_prefix;
 } weir__vocab;
 
 /* Copies all that it keeps. EUNSUPPORTED (model or pre-tokeniser by name and what is known), EFORMAT (a merge of pieces that are not there, ...), ENOMEM. */
 int weir__tokenizer_new(weir_system *s, const weir__vocab *v, weir__tokenizer **out, weir_error **error);
-void weir__tokenizer_free(weir__tokenizer *t);
-size_t weir__tokenizer_size(const weir__tokenizer *t);
+WEIR_API void weir__tokenizer_free(weir__tokenizer *t);
+WEIR_API size_t weir__tokenizer_size(const weir__tokenizer *t);
 int32_t weir__tokenizer_bos(const weir__tokenizer *t);
 int32_t weir__tokenizer_eos(const weir__tokenizer *t);
 bool weir__tokenizer_add_bos(const weir__tokenizer *t);
@@ -53,11 +53,12 @@ typedef struct weir__ids {
     int32_t *data; /* owned: weir__ids_free */
     size_t size, room;
 } weir__ids;
-void weir__ids_free(weir_system *s, weir__ids *ids);
+WEIR_API void weir__ids_free(weir_system *s, weir__ids *ids);
 
 /* Appends the ids of the parts. `bounds`: adds beginning and end tokens as the vocabulary says. Linear or n log n in the input's length, no recursion;
  * bytes that are no UTF-8 are encoded as bytes. ENOMEM, EINVAL (no encoding possible). On error `ids` keeps what it had before. */
-int weir__tokenizer_encode(const weir__tokenizer *t, const weir__part *parts, size_t n, bool bounds, weir__ids *ids, weir_error **error);
+WEIR_API int weir__tokenizer_encode(const weir__tokenizer *t, const weir__part *parts, size_t n, bool bounds, weir__ids *ids,
+                                    weir_error **error);
 
 /* The bytes of a token as text: byte-level pieces decoded, SentencePiece's space mark as a space, byte pieces as their byte; control pieces are empty
  * unless `special`. *size may be 0. The pointer lives as long as the tokeniser. */
@@ -74,13 +75,17 @@ typedef struct weir__decoder {
     size_t held_size, held_room;
     const weir__string *stops; /* borrowed; must outlive the decoder */
     size_t n_stops;
-    size_t safe;      /* leading bytes of `held` that may be given out */
-    bool first;       /* SentencePiece: the next space mark is the prefix that encode added */
-    bool stopped;     /* a stop string was met: `safe` ends before it, all later input is ignored */
+    size_t safe;    /* leading bytes of `held` that may be given out */
+    bool first;     /* SentencePiece: the next space mark is the prefix that encode added */
+    bool continued; /* `held` begins with an incomplete character of the context: dropped, not replaced, if it stays one */
+    bool stopped;   /* a stop string was met: `safe` ends before it, all later input is ignored */
 } weir__decoder;
 void weir__decoder_init(weir__decoder *d, weir_system *s, const weir__tokenizer *t, const weir__string *stops, size_t n_stops);
 void weir__decoder_fini(weir__decoder *d);
-/* Takes a token; afterwards `held[0..safe)` is text to give out. ENOMEM. */
+/* Tells the decoder what came before the text it will give out (a prompt): nothing of it is given out or matched with stop strings, but a character that it
+ * leaves incomplete is completed by what follows. Before the first feed. ENOMEM. */
+int weir__decoder_context(weir__decoder *d, const int32_t *ids, size_t n, weir_error **error);
+/* Takes a token; afterwards `held[0..safe)` is text to give out. ENOMEM, ETOKEN (outside the vocabulary). On failure nothing has changed. */
 int weir__decoder_feed(weir__decoder *d, int32_t id, weir_error **error);
 int weir__decoder_feed_bytes(weir__decoder *d, const char *bytes, size_t size, weir_error **error);
 /* No more tokens: everything held becomes safe (incomplete characters as U+FFFD). */
@@ -89,5 +94,10 @@ void weir__decoder_take(weir__decoder *d); /* drops held[0..safe) after it was g
 
 /* UTF-8: length of the valid character at p (1..4), 0 if invalid, -1 if it is a proper prefix of one. */
 int weir__utf8_step(const char *p, size_t n);
+/* How many leading bytes of `text` are whole valid characters. */
+size_t weir__utf8_valid(const char *text, size_t n);
+/* Writes a name from a file into `to` (room >= 8) so that it may stand in an error: control characters and invalid bytes as \xNN, a long one cut with "...".
+ * Returns `to`, zero-ended. */
+char *weir__quote(char *to, size_t room, const char *text, size_t n);
 
 #endif
