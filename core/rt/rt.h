@@ -68,10 +68,16 @@ const char *weir__inject_name(int point, const char **text); /* NULL beyond the 
 void weir__verify(weir_system *s);
 /* A violated precondition of the API: in debug builds prints `text` and traps; in release evaluates to the condition. */
 #ifdef NDEBUG
-#define weir__check(cond, text) (!!(cond))
+static inline bool weir__checked(bool ok) {
+    return ok;
+}
+#define weir__check(cond, text) weir__checked(cond)
 #else
 bool weir__check_failed(const char *function, const char *text);
-#define weir__check(cond, text) ((cond) || weir__check_failed(__func__, text))
+static inline bool weir__checked(bool ok, const char *function, const char *text) {
+    return ok || weir__check_failed(function, text);
+}
+#define weir__check(cond, text) weir__checked(cond, __func__, text)
 #endif
 
 #endif

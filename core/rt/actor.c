@@ -1,0 +1,256 @@
+/* actor.c: the life of an actor: its place in the table, its start, its end in all forms, holding. */
+#include "internal.h"
+
+enum { LIMIT_MESSAGES = (1 << 24) - 1 }; /* what the mailbox's counters hold (mailbox.c); larger wishes get this much */
+#define LIMIT_BYTES ((UINT64_C(1) << 40) - 1)
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static void slot_fill(weir__slot *slot, weir_actor *a, const weir_spawn_options *o) {
+    uint64_t messages = o && o->mailbox_messages ? o->mailbox_messages : WEIR_MAILBOX_MESSAGES;
+    uint64_t bytes = o && o->mailbox_bytes ? o->mailbox_bytes : WEIR_MAILBOX_BYTES;
+    slot->actor = a;
+    atomic_store_explicit(&slot->max_messages, least(messages, LIMIT_MESSAGES), memory_order_relaxed);
+    atomic_store_explicit(&slot->max_bytes, least(bytes, LIMIT_BYTES), memory_order_relaxed);
+    atomic_store_explicit(&slot->refused, 0, memory_order_relaxed);
+}
+
+static void actor_fill(weir_actor *a, weir_system *s, weir__compiled *c, void *state, const char *name) {
+    memset(a, 0, sizeof *a);
+    a->system = s;
+    a->compiled = c;
+    a->state = state;
+    a->stop.kind = WEIR__STOP;
+    weir__link_init(&a->calls);
+    weir__link_init(&a->incoming);
+    weir__link_init(&a->timers);
+    weir__link_init(&a->watching);
+    weir__link_init(&a->watchers);
+    strncpy(a->name, name ? name : "actor", sizeof a->name - 1);
+}
+
+/* Does not take `state`. */
+int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_actor **out,
+                    weir_error **error) {
+    const char *name = options && options->name ? options->name : b->name;
+    weir_actor *a = NULL;
+    weir__slot *slot = NULL;
+    weir__compiled *c = NULL;
+    if (weir__inject(s, WEIR__INJECT_SPAWN) || !weir__ready_reserve(s, s->ready_count + s->living + 1))
+        goto fail;
+    c = weir__behaviour_take(s, b);
+    a = weir__pool_take(s, sizeof *a, NULL);
+    if (!c || !a || !(slot = weir__ids_take(s, &s->actors)))
+        goto fail;
+    actor_fill(a, s, c, state, name);
+    slot_fill(slot, a, options);
+    a->slot = slot;
+    a->address = weir__ids_live(&slot->id);
+    s->living++;
+    s->spawned++;
+    *out = a;
+    return WEIR_OK;
+fail:
+    if (c)
+        weir__behaviour_give(s, c);
+    if (a)
+        weir__pool_give(s, a, sizeof *a);
+    return weir_fail(error, WEIR_ENOMEM, "no memory for the actor \"%s\"", name ? name : "actor");
+}
+
+static int may_spawn(weir_system *s, const weir_behaviour *b, weir_error **error) {
+    if (!weir__check(s && b, "no system or no behaviour"))
+        return weir_fail(error, WEIR_EINVAL, "weir_spawn: no system or no behaviour");
+    if (!weir__usable(s))
+        return weir_fail(error, WEIR_EINVAL, "weir_spawn: in a forked child, or on a thread that does not drive the system's loop");
+    if (s->stopping)
+        return weir_fail(error, WEIR_ESTOPPING, "the system is stopping: no new actor \"%s\"", b->name ? b->name : "actor");
+    return WEIR_OK;
+}
+
+int weir_spawn(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_address *out,
+               weir_error **error) {
+    weir_actor *a;
+    int code = may_spawn(s, b, error);
+    if (code == WEIR_OK)
+        code = weir__actor_new(s, b, state, options, &a, error);
+    if (code != WEIR_OK) {
+        if (b && b->fini)
+            b->fini(s, state);
+        return code;
+    }
+    if (out)
+        *out = a->address;
+    return WEIR_OK;
+}
+
+/* ---- the end ---- */
+
+static void drop_entry(weir_actor *a, weir__entry *e) {
+    weir_system *s = a->system;
+    switch (e->kind) {
+    case WEIR__MAIL:
+        weir__message_dead(s, weir__container(e, weir_message, entry), a->ending);
+        return;
+    case WEIR__DOWN: {
+        weir__monitor *m = weir__container(e, weir__monitor, entry);
+        m->queued = false;
+        weir__monitor_free(s, m);
+        return;
+    }
+    case WEIR__REPLY:
+        weir__call_report(a, weir__container(e, weir__call, reply.entry));
+        return;
+    case WEIR__TIMER: {
+        weir__timer *t = weir__container(e, weir__timer, entry);
+        t->queued = false;
+        weir__timer_free(s, t);
+        return;
+    }
+    case WEIR__STOP:
+        return;
+    }
+}
+
+/* Timers and calls first: from then on nothing can reach the actor but what is queued. */
+static void drop_own(weir_actor *a) {
+    weir_system *s = a->system;
+    while (!weir__link_alone(&a->timers))
+        weir__timer_free(s, weir__container(a->timers.next, weir__timer, link));
+    while (!weir__link_alone(&a->calls))
+        weir__call_forget(s, weir__container(a->calls.next, weir__call, by_caller));
+}
+
+static weir_error *end_error(const weir_actor *a) {
+    if (a->ending == WEIR_EKILLED)
+        return weir_error_new(WEIR_EKILLED, a->name, NULL, "%s was killed", a->name);
+    return weir_error_new(WEIR_EEXITED, a->name, weir_error_ref(a->why), "%s has exited", a->name);
+}
+
+void weir__actor_end(weir_actor *a) {
+    weir_system *s = a->system;
+    weir__inbox_take(s);
+    weir__ids_end(&a->slot->id);
+    a->dead = true;
+    s->living--;
+    drop_own(a);
+    weir_error *error = end_error(a);
+    weir__calls_fail(a, error);
+    for (weir__entry *e; (e = weir__queue_pop(&a->mail));)
+        drop_entry(a, e);
+    for (weir__entry *e; (e = weir__queue_pop(&a->own));)
+        drop_entry(a, e);
+    weir__monitors_end(a, a->ending == WEIR_EKILLED ? error : a->why);
+    weir_error_free(error);
+    weir_error_free(a->why);
+    a->why = NULL;
+    weir__ids_give(&s->actors, &a->slot->id);
+    weir__compiled *c = a->compiled;
+    if (c->behaviour->fini)
+        c->behaviour->fini(s, a->state);
+    weir__behaviour_give(s, c);
+    if (!a->ready)
+        weir__actor_release(a);
+}
+
+void weir__actor_release(weir_actor *a) {
+    weir__pool_give(a->system, a, sizeof *a);
+}
+
+static void end_with(weir_actor *a, int how, weir_error *why) {
+    if (a->ending) {
+        weir_error_free(why);
+        return;
+    }
+    a->ending = how;
+    a->why = why;
+    if (!a->ready)
+        weir__ready_push(a);
+}
+
+void weir_exit(weir_actor *self, weir_error *why) {
+    if (!weir__check(self, "no actor") || !weir__usable(self->system) ||
+        !weir__check(self != self->system->main, "the main actor lives as long as its system"))
+        weir_error_free(why);
+    else
+        end_with(self, WEIR_EEXITED, why);
+}
+
+/* The actor a that may be stopped or killed. */
+static int find_mortal(weir_system *s, weir_address a, weir_actor **out) {
+    if (!weir__check(s, "no system") || !weir__usable(s))
+        return WEIR_EINVAL;
+    *out = weir__actor(s, a);
+    if (!*out)
+        return WEIR_ENOACTOR;
+    return *out == s->main ? WEIR_EINVAL : WEIR_OK;
+}
+
+int weir_kill(weir_system *s, weir_address address) {
+    weir_actor *a;
+    int code = find_mortal(s, address, &a);
+    if (code != WEIR_OK)
+        return code;
+    weir_error_free(a->why);
+    a->why = NULL;
+    a->ending = WEIR_EKILLED;
+    if (a != s->current)
+        weir__actor_end(a);
+    return WEIR_OK;
+}
+
+int weir_stop(weir_system *s, weir_address address) {
+    weir_actor *a;
+    int code = find_mortal(s, address, &a);
+    if (code != WEIR_OK || a->stopping)
+        return code;
+    weir__inbox_take(s);
+    a->stopping = true;
+    weir__mail_push(a, &a->stop);
+    return WEIR_OK;
+}
+
+/* ---- holding ---- */
+
+void weir_hold(weir_actor *self) {
+    if (!weir__check(self, "no actor") || !weir__usable(self->system))
+        return;
+    if (self->held++ == 0)
+        weir__cycle_check(self);
+}
+
+void weir_unhold(weir_actor *self) {
+    if (!weir__check(self, "no actor") || !weir__usable(self->system) || !weir__check(self->held, "weir_unhold without weir_hold"))
+        return;
+    if (--self->held == 0 && !self->ready && weir__mailbox_ready(self))
+        weir__ready_push(self);
+}
+
+/* ---- looking at actors ---- */
+
+weir_actor *weir__actor(weir_system *s, weir_address a) {
+    weir__slot *slot = weir__ids_find(&s->actors, a);
+    return slot ? slot->actor : NULL;
+}
+
+void *weir_state(const weir_actor *self) {
+    return self->state;
+}
+
+weir_system *weir_system_of(const weir_actor *self) {
+    return self->system;
+}
+
+weir_address weir_self(const weir_actor *self) {
+    return self->address;
+}
+
+const char *weir_actor_name(const weir_actor *self) {
+    return self->name;
+}
+
+weir_actor *weir_main_actor(weir_system *s) {
+    return s->main;
+}

@@ -1,0 +1,205 @@
+/* alloc.c: counted memory: blocks through the host's allocator, pools of small blocks that the loop's thread gives and takes without it, pages
+ * from the kernel. Knows nothing of what is stored in them. */
+#include <sys/mman.h>
+
+#include "internal.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WEIR__POISON 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEIR__POISON 1
+#endif
+#endif
+#ifdef WEIR__POISON
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
+
+/* In front of each block; keeps what follows 16-byte aligned. */
+typedef struct weir__header {
+    size_t size; /* of the whole block, this header included */
+    size_t unused;
+} weir__header;
+
+struct weir__pooled {
+    struct weir__pooled *next;
+};
+
+enum {
+    PAGE_BYTES = 4096,
+    HUGE_BYTES = 2 << 20,
+    PAGES_LEAST = 32 << 10, /* smaller requests for pages come from the allocator: a mapping each would waste half a page on average */
+    PAGES_ALIGN = 64,
+    POOL_KEEP = 512 << 10 /* bytes that a pool keeps: two full default mailboxes of small messages */
+};
+
+static void count(weir_system *s, size_t bytes, int64_t blocks) {
+    atomic_fetch_add_explicit(&s->bytes, (uint64_t)bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->blocks, (uint64_t)blocks, memory_order_relaxed);
+}
+
+void *weir__alloc_raw(weir_system *s, size_t n) {
+    if (n > SIZE_MAX / 2 || weir__inject(s, WEIR__INJECT_ALLOC))
+        return NULL;
+    size_t size = n + sizeof(weir__header);
+    weir__header *h = s->alloc(s->alloc_data, NULL, 0, size);
+    if (!h)
+        return NULL;
+    h->size = size;
+    count(s, size, 1);
+    return h + 1;
+}
+
+void *weir__alloc(weir_system *s, size_t n) {
+    void *p = weir__alloc_raw(s, n);
+    return p ? memset(p, 0, n) : NULL;
+}
+
+void *weir__realloc(weir_system *s, void *p, size_t n) {
+    if (!p)
+        return weir__alloc_raw(s, n);
+    if (n > SIZE_MAX / 2 || weir__inject(s, WEIR__INJECT_ALLOC))
+        return NULL;
+    weir__header *h = (weir__header *)p - 1;
+    size_t old = h->size, size = n + sizeof(weir__header);
+    h = s->alloc(s->alloc_data, h, old, size);
+    if (!h)
+        return NULL;
+    h->size = size;
+    count(s, size - old, 0);
+    return h + 1;
+}
+
+void weir__free(weir_system *s, void *p) {
+    if (!p)
+        return;
+    weir__header *h = (weir__header *)p - 1;
+    size_t size = h->size;
+    s->alloc(s->alloc_data, h, size, 0);
+    count(s, (size_t)0 - size, -1);
+}
+
+char *weir__strdup(weir_system *s, const char *text) {
+    size_t n = strlen(text) + 1;
+    char *copy = weir__alloc_raw(s, n);
+    return copy ? memcpy(copy, text, n) : NULL;
+}
+
+/* ---- pools ---- */
+
+/* Steps of 32 bytes up to 256, then doubling up to 4096; a larger size has no pool. */
+static int pool_of(size_t n, size_t *room) {
+    if (n <= 256) {
+        int i = n ? (int)((n - 1) / 32) : 0;
+        *room = (size_t)(i + 1) * 32;
+        return i;
+    }
+    *room = 512;
+    for (int i = 8; i < WEIR__POOLS; i++, *room *= 2)
+        if (n <= *room)
+            return i;
+    *room = n;
+    return -1;
+}
+
+void *weir__pool_take(weir_system *s, size_t n, size_t *room) {
+    size_t size;
+    int i = pool_of(n, &size);
+    if (room)
+        *room = size;
+    weir__pool *pool = &s->pools[i < 0 ? 0 : i];
+    if (i < 0 || !weir__on_loop(s) || !pool->free)
+        return weir__alloc_raw(s, size);
+    struct weir__pooled *p = pool->free;
+    ASAN_UNPOISON_MEMORY_REGION(p, size);
+    pool->free = p->next;
+    pool->count--;
+    return p;
+}
+
+void weir__pool_give(weir_system *s, void *block, size_t n) {
+    size_t size;
+    int i = pool_of(n, &size);
+    if (i < 0 || !weir__on_loop(s) || s->pools[i].count >= POOL_KEEP / size) {
+        weir__free(s, block);
+        return;
+    }
+    struct weir__pooled *p = block;
+    p->next = s->pools[i].free;
+    s->pools[i].free = p;
+    s->pools[i].count++;
+    ASAN_POISON_MEMORY_REGION(p, size);
+}
+
+void weir__pool_drain(weir_system *s) {
+    for (int i = 0; i < WEIR__POOLS; i++) {
+        size_t size = i < 8 ? (size_t)(i + 1) * 32 : (size_t)512 << (i - 8);
+        for (struct weir__pooled *p = s->pools[i].free, *next; p; p = next) {
+            ASAN_UNPOISON_MEMORY_REGION(p, size);
+            next = p->next;
+            weir__free(s, p);
+        }
+        s->pools[i] = (weir__pool){NULL, 0};
+    }
+}
+
+/* ---- pages ---- */
+
+static size_t pages_size(size_t n) {
+    size_t unit = n >= HUGE_BYTES ? HUGE_BYTES : PAGE_BYTES;
+    return (n + unit - 1) / unit * unit;
+}
+
+/* A mapping is cut out of a larger one to get the alignment that huge pages need. */
+static void *map_aligned(size_t size) {
+    size_t slack = size >= HUGE_BYTES ? HUGE_BYTES - PAGE_BYTES : 0;
+    char *p = mmap(NULL, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    if (!slack)
+        return p;
+    char *start = (char *)(((uintptr_t)p + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
+    if (start > p)
+        munmap(p, (size_t)(start - p));
+    size_t behind = (size_t)(p + size + slack - (start + size));
+    if (behind)
+        munmap(start + size, behind);
+    madvise(start, size, MADV_HUGEPAGE);
+    return start;
+}
+
+/* Aligned by hand inside a larger block, whose start is kept in front of what is handed out. */
+static void *small_pages(weir_system *s, size_t n) {
+    char *block = weir__alloc(s, n + PAGES_ALIGN + sizeof(void *));
+    if (!block)
+        return NULL;
+    uintptr_t p = ((uintptr_t)block + sizeof(void *) + PAGES_ALIGN - 1) / PAGES_ALIGN * PAGES_ALIGN;
+    ((void **)p)[-1] = block;
+    return (void *)p;
+}
+
+void *weir__pages(weir_system *s, size_t n) {
+    if (n > SIZE_MAX / 2 || weir__inject(s, WEIR__INJECT_PAGES))
+        return NULL;
+    if (n < PAGES_LEAST)
+        return small_pages(s, n);
+    size_t size = pages_size(n);
+    void *p = map_aligned(size);
+    if (p)
+        count(s, size, 1);
+    return p;
+}
+
+void weir__pages_free(weir_system *s, void *p, size_t n) {
+    if (!p)
+        return;
+    if (n < PAGES_LEAST) {
+        weir__free(s, ((void **)p)[-1]);
+        return;
+    }
+    munmap(p, pages_size(n));
+    count(s, (size_t)0 - pages_size(n), -1);
+}

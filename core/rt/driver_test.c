@@ -1,0 +1,77 @@
+/* driver_test.c: a run that replays exactly: the next actor and the next piece of stream work are chosen by a seeded generator, one message a turn,
+ * and the clock is a number that jumps to the next due time when nothing else can happen. */
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* splitmix64, https://prng.di.unimi.it/splitmix64.c (public domain): any seed is a good one. */
+static uint64_t next(weir_system *s) {
+    uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static int test_open(weir_system *s, weir_error **error) {
+    s->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (s->wake_fd < 0)
+        return weir_fail(error, WEIR_EIO, "eventfd: %s", strerror(errno));
+    return WEIR_OK;
+}
+
+static void test_close(weir_system *s) {
+    if (s->wake_fd >= 0)
+        close(s->wake_fd);
+}
+
+static int64_t test_clock(const weir_system *s) {
+    return atomic_load_explicit(&s->clock, memory_order_relaxed);
+}
+
+static size_t test_choose(weir_system *s) {
+    return next(s) % s->ready_count;
+}
+
+static void test_poll(weir_system *s) {
+    (void)s;
+}
+
+/* Work of other threads is all that can come. */
+static void test_wait(weir_system *s) {
+    if (!weir__sleep_begin(s))
+        return;
+    struct pollfd p = {s->wake_fd, POLLIN, 0};
+    uint64_t count;
+    if (poll(&p, 1, -1) > 0 && read(s->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
+        weir__check(false, "the wake fd cannot be read");
+    weir__sleep_end(s);
+    s->wakes++;
+}
+
+static bool test_advance(weir_system *s) {
+    if (s->drain && s->drain(s->drain_data, next(s)))
+        return true;
+    weir__inbox_take(s);
+    if (s->ready_count)
+        return true;
+    if (!s->heap.count)
+        return false;
+    int64_t at = s->heap.at[1]->at;
+    if (at > test_clock(s))
+        atomic_store_explicit(&s->clock, at, memory_order_relaxed);
+    return true;
+}
+
+const weir__driver weir__driver_test = {1, test_open, test_close, test_clock, test_choose, test_poll, test_wait, test_advance};
+
+bool weir__system_inline(const weir_system *s) {
+    return s->driver == &weir__driver_test;
+}
+
+void weir__set_drain(weir_system *s, weir__drain_fn *fn, void *data) {
+    s->drain = fn;
+    s->drain_data = data;
+}

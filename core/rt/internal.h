@@ -1,0 +1,403 @@
+/* internal.h: the structures that the files of core/rt share. Nothing outside of core/rt includes it.
+ *
+ * Threads: everything belongs to the loop's thread, unless a field is _Atomic or its comment says otherwise. */
+#ifndef WEIR_RT_INTERNAL_H
+#define WEIR_RT_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+/* ---- lists: circular, doubly linked, intrusive ---- */
+
+typedef struct weir__link {
+    struct weir__link *prev, *next;
+} weir__link;
+
+#define weir__container(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+static inline void weir__link_init(weir__link *l) {
+    l->prev = l->next = l;
+}
+static inline bool weir__link_alone(const weir__link *l) {
+    return l->next == l;
+}
+static inline void weir__link_add(weir__link *head, weir__link *l) { /* at the end */
+    l->prev = head->prev;
+    l->next = head;
+    head->prev->next = l;
+    head->prev = l;
+}
+static inline void weir__link_remove(weir__link *l) { /* may be called again */
+    l->prev->next = l->next;
+    l->next->prev = l->prev;
+    weir__link_init(l);
+}
+
+/* ---- id tables (ids.c): records that never move, found by ids that are never reused ---- */
+
+enum { WEIR__ID_CHUNKS = 20, WEIR__ID_FIRST = 16, WEIR__GENERATION_BITS = 29 };
+
+/* The head of each record. id = index << 29 | live, so ids are below 2^53 and their order is the order of the table. */
+typedef struct weir__id {
+    _Atomic uint32_t live; /* generation of the living record, 0 while it is free. Any thread */
+    uint32_t next;         /* generation of the next life; 0: exhausted, the record stays unused */
+    uint32_t index;
+    struct weir__id *free;
+} weir__id;
+
+typedef struct weir__ids {
+    _Atomic(char *) chunk[WEIR__ID_CHUNKS]; /* chunk k has 16 << k records. Any thread */
+    _Atomic uint32_t count;                 /* records in all chunks. Any thread */
+    uint32_t used;                          /* records that were taken at least once */
+    size_t size;                            /* bytes of a record */
+    weir__id *free;
+} weir__ids;
+
+void weir__ids_init(weir__ids *t, size_t size);
+void weir__ids_fini(weir_system *s, weir__ids *t);
+void *weir__ids_take(weir_system *s, weir__ids *t);     /* a free record, not living yet, only its head defined; NULL without memory */
+uint64_t weir__ids_live(weir__id *r);                   /* gives it its id */
+void weir__ids_end(weir__id *r);                        /* its id is void from now on */
+void weir__ids_give(weir__ids *t, weir__id *r);         /* an ended record may be taken again */
+void *weir__ids_at(const weir__ids *t, uint32_t index); /* NULL beyond the table. Any thread */
+void *weir__ids_find(const weir__ids *t, uint64_t id);  /* NULL if id does not live. Any thread */
+uint64_t weir__ids_of(const weir__id *r);
+
+/* ---- queues ---- */
+
+/* MAIL: a message. STOP: the wish that an actor ends. DOWN: a monitored actor ended. REPLY: a call ended. TIMER: a timer is due. */
+enum weir__entry_kind { WEIR__MAIL, WEIR__STOP, WEIR__DOWN, WEIR__REPLY, WEIR__TIMER };
+
+typedef struct weir__entry {
+    struct weir__entry *next;
+    uint64_t arrival; /* counts up per actor: the order among both queues */
+    enum weir__entry_kind kind;
+} weir__entry;
+
+typedef struct weir__queue {
+    weir__entry *first, *last;
+} weir__queue;
+
+/* RESERVED: not counted in the mailbox's bounds (a notice). POSTED: travels through the inbox. */
+enum { WEIR__RESERVED = 1, WEIR__POSTED = 2 };
+
+struct weir_message {
+    weir__entry entry;
+    weir_system *system;
+    weir_address from, to;
+    weir_verb verb;
+    uint32_t flags;
+    uint64_t session; /* of the call it asks; 0: none */
+    int64_t deadline;
+    weir_body *body;
+};
+
+/* ---- due times (timer.c): a heap by (at, order) ---- */
+
+typedef struct weir__due {
+    int64_t at;
+    uint64_t order; /* equal times come in the order they were set */
+    size_t place;   /* in the heap, from 1; 0: not in it */
+    void (*fire)(weir_system *s, struct weir__due *d);
+} weir__due;
+
+typedef struct weir__heap {
+    weir__due **at; /* [1, count] */
+    size_t count, capacity, reserved;
+    uint64_t order;
+} weir__heap;
+
+int weir__due_reserve(weir_system *s); /* a place for one more due time, so that setting it cannot fail. ENOMEM */
+void weir__due_unreserve(weir_system *s);
+void weir__due_set(weir_system *s, weir__due *d, int64_t at);
+void weir__due_clear(weir_system *s, weir__due *d);
+void weir__due_fire(weir_system *s, int64_t now); /* all that are due */
+int64_t weir__after(weir_system *s, int64_t ns);  /* now + ns, at most INT64_MAX */
+
+/* ---- actors ---- */
+
+/* A place in the actor table. It outlives the actors in it, so that other threads may reserve in its mailbox without a lock. */
+typedef struct weir__slot {
+    weir__id id;
+    weir_actor *actor;
+    _Atomic uint64_t load;         /* mail accepted and not yet taken: messages in the low 24 bits, bytes above. Any thread */
+    _Atomic uint64_t max_messages; /* written before `live`. Any thread */
+    _Atomic uint64_t max_bytes;
+    _Atomic uint64_t refused;
+} weir__slot;
+
+/* A behaviour with its verbs interned, shared by its actors (behaviour.c). */
+typedef struct weir__compiled {
+    const weir_behaviour *behaviour;
+    struct weir__compiled *next;
+    size_t actors, count;
+    struct {
+        weir_verb verb;
+        weir_receive_fn *handle;
+    } handlers[];
+} weir__compiled;
+
+struct weir_actor {
+    weir_system *system;
+    weir__slot *slot;
+    weir_address address;
+    weir__compiled *compiled;
+    void *state;
+    weir__queue mail; /* MAIL, STOP, DOWN: waits while held */
+    weir__queue own;  /* REPLY, TIMER: what its own calls and timers bring */
+    uint64_t arrivals;
+    uint32_t held;
+    bool ready; /* in the run queue, or has the turn */
+    bool dead;  /* has ended; the struct waits until the run queue lets go of it */
+    bool stopping;
+    int ending; /* WEIR_EEXITED or WEIR_EKILLED: ends when its code returns */
+    weir_error *why;
+    const weir_message *current; /* being handled */
+    bool answered;               /* the current message needs no answer any more */
+    weir__entry stop;
+    weir__link calls;    /* weir__call.by_caller: made by it, not yet reported to it */
+    weir__link incoming; /* weir__call.by_callee: to be answered by it */
+    weir__link timers;   /* weir__timer.link */
+    weir__link watching; /* weir__monitor.by_watcher */
+    weir__link watchers; /* weir__monitor.by_target */
+    uint64_t handled, sent, lost, peak, calls_open;
+    int64_t busy;
+    uint64_t visit; /* search for cycles (call.c) */
+    weir_actor *visit_from;
+    weir__link *visit_call;
+    char name[WEIR_MAX_NAME];
+};
+
+typedef struct weir__monitor {
+    weir__entry entry;
+    weir__link by_watcher, by_target; /* by_target is alone once the target has ended */
+    weir_actor *watcher;
+    weir_address target;
+    weir_error *why;
+    bool queued, forgotten; /* forgotten: demonitored while the entry was queued */
+} weir__monitor;
+
+typedef struct weir__call {
+    weir__id id;
+    weir_message reply; /* its entry brings the end of the call to the caller */
+    weir__due due;
+    weir_actor *caller;
+    weir_address callee;
+    weir__link by_caller, by_callee; /* by_callee is alone when the call is not open */
+    bool open, forgotten, timed;
+    weir_error *error; /* how it ended; NULL: reply */
+    weir_reply_fn *done;
+    void *data;
+} weir__call;
+
+typedef struct weir__timer {
+    weir__id id;
+    weir__entry entry;
+    weir__due due;
+    weir__link link;
+    weir_actor *actor;
+    enum weir_timer_kind kind;
+    bool queued, running, forgotten;
+    int64_t period;
+    weir_timer_fn *fn;
+    void *data;
+} weir__timer;
+
+/* ---- bodies ---- */
+
+enum { WEIR__EXT_HANDLE = 1, WEIR__EXT_HANDLE_BYTES = 6 }; /* fixext 4 of type 1: index into the body's handles, big endian */
+
+struct weir_body {
+    weir_system *system;
+    weir_handle *handles;
+    _Atomic uint32_t refs;
+    uint32_t size; /* bytes of msgpack */
+    uint32_t room; /* bytes that fit into data */
+    uint32_t n_handles, max_handles;
+    uint8_t data[];
+};
+
+weir_body *weir__body_new(weir_system *s, size_t room); /* empty, one owner. NULL without memory. Any thread */
+bool weir__body_grow(weir_body **b, size_t room);       /* the only owner's; false: unchanged */
+/* One whole value, within WEIR_MAX_DEPTH from `depth` on; handles: how many there are, or -1: none may occur. On failure *at is the place. */
+int weir__msgpack_check(const uint8_t *p, size_t n, unsigned depth, int64_t handles, size_t *at, const char **what);
+
+/* ---- the system ---- */
+
+typedef struct weir__pool {
+    struct weir__pooled *free;
+    size_t count;
+} weir__pool;
+enum { WEIR__POOLS = 12 };
+
+typedef struct weir__attachment {
+    struct weir__attachment *next;
+    void *value;
+    void (*close)(weir_system *s, void *value);
+    char key[];
+} weir__attachment;
+
+typedef struct weir__verbs {
+    pthread_mutex_t lock; /* held to intern; names are read without it */
+    _Atomic(const char **) chunk[WEIR__ID_CHUNKS];
+    _Atomic uint32_t count;
+    uint32_t *table; /* open addressing, verbs; 0 is free */
+    uint32_t table_size;
+} weir__verbs;
+
+/* What a driver decides: which ready actor is next, what time it is, how to wait. */
+typedef struct weir__driver {
+    unsigned turn; /* messages an actor handles in one turn */
+    int (*open)(weir_system *s, weir_error **error);
+    void (*close)(weir_system *s);
+    int64_t (*now)(const weir_system *s); /* any thread */
+    size_t (*choose)(weir_system *s);     /* of s->ready_count ready actors */
+    void (*poll)(weir_system *s);         /* looks at the outside without waiting */
+    void (*wait)(weir_system *s);         /* until something happens; may return for nothing */
+    bool (*advance)(weir_system *s);      /* makes something happen that needs no waiting: stream work, a jump of the clock */
+} weir__driver;
+
+extern const weir__driver weir__driver_ev, weir__driver_test;
+
+typedef struct weir__fault {
+    _Atomic uint64_t passes, first, last; /* fires while first <= passes <= last */
+} weir__fault;
+
+struct weir_system {
+    const weir__driver *driver;
+    weir_alloc_fn *alloc;
+    void *alloc_data;
+    _Atomic uint64_t bytes, blocks;
+    pthread_t thread;
+    const volatile uint8_t *parent; /* a page that the kernel wipes in a forked child; its first byte is 1 elsewhere */
+    int parent_pid;                 /* asked instead where the kernel cannot wipe; 0: not needed */
+
+    weir__ids actors, calls, timers;
+    weir__heap heap;
+    weir__verbs verbs;
+    weir__compiled *behaviours;
+    weir__pool pools[WEIR__POOLS];
+    weir__attachment *attachments;
+    weir_actor *main;
+    weir_verb verb_error;
+
+    weir_actor **ready; /* ring of ready_room places, at least as many as actors */
+    size_t ready_first, ready_count, ready_room;
+    weir_actor *current;
+    int64_t now; /* the clock at the end of the last turn */
+    bool running;
+    _Atomic bool stopped; /* nothing is accepted any more. Any thread */
+    bool stopping;
+    uint64_t visit;
+
+    _Atomic(weir_message *) inbox; /* posted by other threads, newest first. Any thread */
+    _Atomic uint64_t posted, inflight;
+    _Atomic int64_t pending;
+    _Atomic bool asleep, quit; /* asleep: a poster must write the wake fd. Any thread */
+    int wake_fd;               /* eventfd. Any thread writes */
+
+    void *loop;            /* driver_ev: its watchers */
+    int timer_fd;          /* driver_ev */
+    int64_t timer_set;     /* driver_ev: what timer_fd is set to, 0: to nothing */
+    uint64_t wakes;        /* driver_ev: times the thread came back from waiting */
+    _Atomic int64_t clock; /* driver_test */
+    uint64_t random;       /* driver_test */
+    weir__drain_fn *drain;
+    void *drain_data;
+
+    weir_trace_fn *trace;
+    void *trace_data;
+    uint64_t sent, handled, dead, queued, calls_made, calls_ended, late, living, spawned, timers_live;
+    _Atomic uint64_t refused;
+
+    _Atomic uint32_t armed;
+    weir__fault faults[WEIR__INJECT_POINTS];
+};
+
+static inline bool weir__forked(const weir_system *s) {
+    return !*s->parent || (s->parent_pid && s->parent_pid != (int)getpid());
+}
+/* What every call on the loop's thread begins with. */
+#define weir__usable(s) (!weir__forked(s) && weir__check(weir__on_loop(s), "called on a thread that does not drive the system's loop"))
+
+/* alloc.c */
+void *weir__alloc_raw(weir_system *s, size_t n);               /* not zeroed */
+void *weir__pool_take(weir_system *s, size_t n, size_t *room); /* not zeroed; room (may be NULL): bytes that fit. Any thread */
+void weir__pool_give(weir_system *s, void *p, size_t n);       /* n: as asked for, or its room. Any thread */
+void weir__pool_drain(weir_system *s);
+
+/* mailbox.c */
+int weir__slot_reserve(weir__slot *slot, size_t bytes); /* EFULL. Any thread */
+void weir__slot_release(weir__slot *slot, size_t bytes);
+void weir__slot_load(const weir__slot *slot, uint64_t *messages, uint64_t *bytes); /* any thread */
+void weir__queue_push(weir__queue *q, weir__entry *e);
+weir__entry *weir__queue_pop(weir__queue *q);        /* NULL: empty */
+void weir__mail_push(weir_actor *a, weir__entry *e); /* behind everything that came before; makes the actor ready */
+void weir__own_push(weir_actor *a, weir__entry *e);
+weir__entry *weir__mailbox_next(weir_actor *a); /* what the actor may get now; NULL: nothing */
+bool weir__mailbox_ready(const weir_actor *a);
+
+/* message.c */
+weir_message *weir__message_new(weir_system *s, weir_address from, weir_address to, weir_verb verb,
+                                weir_body *body); /* body is not taken */
+void weir__message_free(weir_system *s, weir_message *m);
+void weir__message_dead(weir_system *s, weir_message *m, int why); /* frees it */
+int weir__message_accept(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, uint64_t session,
+                         int64_t deadline);                   /* body is taken */
+void weir__message_handle(weir_actor *self, weir_message *m); /* frees it */
+size_t weir__body_size(const weir_body *b);
+void weir__trace(weir_system *s, enum weir_trace kind, weir_address from, weir_address to, weir_verb verb, size_t bytes, int why);
+
+/* call.c */
+void weir__call_report(weir_actor *self, weir__call *c);
+void weir__call_end(weir_system *s, weir__call *c, weir_body *reply, weir_error *error); /* both taken; one of them may be given */
+void weir__call_forget(weir_system *s, weir__call *c);                                   /* its caller ends */
+void weir__calls_fail(weir_actor *callee, const weir_error *error);                      /* ends what it would have answered */
+void weir__cycle_check(weir_actor *self); /* became held: ends its calls that close a cycle */
+
+/* timer.c */
+void weir__timer_tick(weir_actor *self, weir__timer *t);
+void weir__timer_free(weir_system *s, weir__timer *t);
+
+/* monitor.c */
+void weir__monitor_report(weir_actor *self, weir__monitor *m);
+void weir__monitor_free(weir_system *s, weir__monitor *m);
+void weir__monitors_end(weir_actor *a, const weir_error *why); /* tells its watchers, forgets whom it watched */
+
+/* actor.c */
+int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_actor **out,
+                    weir_error **error);
+void weir__actor_end(weir_actor *a);     /* a->ending says how; its code is not on the stack */
+void weir__actor_release(weir_actor *a); /* frees the struct of a dead one */
+
+/* behaviour.c */
+weir__compiled *weir__behaviour_take(weir_system *s, const weir_behaviour *b);
+void weir__behaviour_give(weir_system *s, weir__compiled *c);
+weir_receive_fn *weir__behaviour_find(const weir__compiled *c, weir_verb verb); /* NULL if nobody handles it */
+
+/* verb.c */
+int weir__verbs_init(weir_system *s);
+void weir__verbs_fini(weir_system *s);
+
+/* inbox.c */
+void weir__inbox_push(weir_system *s, weir_message *m); /* any thread */
+void weir__inbox_take(weir_system *s);
+void weir__wake(weir_system *s);        /* any thread, async-signal-safe */
+bool weir__sleep_begin(weir_system *s); /* false: there is work after all */
+void weir__sleep_end(weir_system *s);
+
+/* loop.c */
+bool weir__ready_reserve(weir_system *s, size_t actors);
+void weir__ready_push(weir_actor *a);
+weir_actor *weir__ready_pop(weir_system *s);
+int weir__loop_run(weir_system *s, bool (*done)(void *data), void *data);
+
+/* inject.c */
+int weir__inject_environment(weir_system *s, weir_error **error);
+
+#endif

@@ -1,0 +1,70 @@
+/* mailbox.c: the bounds of mailboxes and the two queues of an actor. One arrival counter per actor orders both, so the actor sees one queue;
+ * while it is held, what its own calls and timers bring is found at once, however much mail waits.
+ * Knows nothing of what the entries mean. */
+#include "internal.h"
+
+enum { LOAD_MESSAGE_BITS = 24 };
+
+/* One word holds both counts, so that a bound is exact whoever reserves at the same time. */
+int weir__slot_reserve(weir__slot *slot, size_t bytes) {
+    uint64_t max_messages = atomic_load_explicit(&slot->max_messages, memory_order_relaxed);
+    uint64_t max_bytes = atomic_load_explicit(&slot->max_bytes, memory_order_relaxed);
+    uint64_t add = (uint64_t)bytes << LOAD_MESSAGE_BITS | 1, load = atomic_load_explicit(&slot->load, memory_order_relaxed);
+    do {
+        if ((load & ((1u << LOAD_MESSAGE_BITS) - 1)) >= max_messages || (load >> LOAD_MESSAGE_BITS) + bytes > max_bytes) {
+            atomic_fetch_add_explicit(&slot->refused, 1, memory_order_relaxed);
+            return WEIR_EFULL;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&slot->load, &load, load + add, memory_order_relaxed, memory_order_relaxed));
+    return WEIR_OK;
+}
+
+void weir__slot_release(weir__slot *slot, size_t bytes) {
+    atomic_fetch_sub_explicit(&slot->load, (uint64_t)bytes << LOAD_MESSAGE_BITS | 1, memory_order_relaxed);
+}
+
+void weir__slot_load(const weir__slot *slot, uint64_t *messages, uint64_t *bytes) {
+    uint64_t load = atomic_load_explicit(&slot->load, memory_order_relaxed);
+    *messages = load & ((1u << LOAD_MESSAGE_BITS) - 1);
+    *bytes = load >> LOAD_MESSAGE_BITS;
+}
+
+void weir__queue_push(weir__queue *q, weir__entry *e) {
+    e->next = NULL;
+    if (q->last)
+        q->last->next = e;
+    else
+        q->first = e;
+    q->last = e;
+}
+
+weir__entry *weir__queue_pop(weir__queue *q) {
+    weir__entry *e = q->first;
+    if (e && !(q->first = e->next))
+        q->last = NULL;
+    return e;
+}
+
+void weir__mail_push(weir_actor *a, weir__entry *e) {
+    e->arrival = a->arrivals++;
+    weir__queue_push(&a->mail, e);
+    if (!a->ready && !a->held)
+        weir__ready_push(a);
+}
+
+void weir__own_push(weir_actor *a, weir__entry *e) {
+    e->arrival = a->arrivals++;
+    weir__queue_push(&a->own, e);
+    if (!a->ready)
+        weir__ready_push(a);
+}
+
+bool weir__mailbox_ready(const weir_actor *a) {
+    return a->own.first || (a->mail.first && !a->held);
+}
+
+weir__entry *weir__mailbox_next(weir_actor *a) {
+    weir__entry *own = a->own.first, *mail = a->held ? NULL : a->mail.first;
+    bool from_own = own && (!mail || own->arrival < mail->arrival);
+    return weir__queue_pop(from_own ? &a->own : a->held ? &(weir__queue){NULL, NULL} : &a->mail);
+}

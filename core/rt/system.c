@@ -1,0 +1,287 @@
+/* system.c: making a system, running it, stopping it, giving everything back; what other layers attach to it. */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+enum { PARENT_BYTES = 4096 };
+
+static void *plain_alloc(void *data, void *p, size_t old_size, size_t new_size) {
+    (void)data, (void)old_size;
+    if (new_size)
+        return realloc(p, new_size);
+    free(p);
+    return NULL;
+}
+
+/* A page that a forked child finds zeroed: the cheapest way to know that one is in a child. */
+static bool parent_open(weir_system *s) {
+    uint8_t *page = mmap(NULL, PARENT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    *page = 1;
+    if (madvise(page, PARENT_BYTES, MADV_WIPEONFORK) != 0)
+        s->parent_pid = (int)getpid();
+    s->parent = page;
+    return true;
+}
+
+static weir_system *system_alloc(const weir_system_options *o) {
+    weir_alloc_fn *alloc = o->alloc ? o->alloc : plain_alloc;
+    weir_system *s = alloc(o->alloc_data, NULL, 0, sizeof *s);
+    if (!s)
+        return NULL;
+    memset(s, 0, sizeof *s);
+    s->alloc = alloc;
+    s->alloc_data = o->alloc_data;
+    s->driver = o->driver == WEIR_DRIVER_TEST ? &weir__driver_test : &weir__driver_ev;
+    s->random = o->seed;
+    s->thread = pthread_self();
+    s->wake_fd = s->timer_fd = -1;
+    weir__ids_init(&s->actors, sizeof(weir__slot));
+    weir__ids_init(&s->calls, sizeof(weir__call));
+    weir__ids_init(&s->timers, sizeof(weir__timer));
+    return s;
+}
+
+static void system_release(weir_system *s) {
+    s->driver->close(s);
+    weir__pool_drain(s);
+    weir__ids_fini(s, &s->actors);
+    weir__ids_fini(s, &s->calls);
+    weir__ids_fini(s, &s->timers);
+    weir__free(s, s->heap.at);
+    weir__free(s, s->ready);
+    weir__verbs_fini(s);
+    if (s->parent)
+        munmap((void *)s->parent, PARENT_BYTES);
+    weir__check(atomic_load(&s->bytes) == 0 && atomic_load(&s->blocks) == 0,
+                "memory of the system was not given back before weir_system_free");
+    s->alloc(s->alloc_data, s, sizeof *s, 0);
+}
+
+static const weir_behaviour main_behaviour = {.name = "main"};
+
+static int system_open(weir_system *s, weir_error **error) {
+    int code = weir__verbs_init(s);
+    if (code != WEIR_OK || !parent_open(s))
+        return weir_fail(error, WEIR_ENOMEM, "no memory for a system");
+    code = s->driver->open(s, error);
+    if (code == WEIR_OK)
+        code = weir__inject_environment(s, error);
+    if (code != WEIR_OK)
+        return code;
+    s->verb_error = weir_intern(s, "error");
+    if (!s->verb_error)
+        return weir_fail(error, WEIR_ENOMEM, "no memory for a system");
+    code = weir__actor_new(s, &main_behaviour, NULL, NULL, &s->main, error);
+    if (code == WEIR_OK)
+        weir_hold(s->main);
+    return code;
+}
+
+int weir_system_new(const weir_system_options *options, weir_system **out, weir_error **error) {
+    weir_system_options none = {0};
+    if (!weir__check(out, "no place for the system"))
+        return weir_fail(error, WEIR_EINVAL, "weir_system_new: no place for the system");
+    weir_system *s = system_alloc(options ? options : &none);
+    if (!s)
+        return weir_fail(error, WEIR_ENOMEM, "no memory for a system");
+    int code = system_open(s, error);
+    if (code == WEIR_OK)
+        *out = s;
+    else
+        system_release(s);
+    return code;
+}
+
+/* ---- running ---- */
+
+static int may_run(weir_system *s, const char *what, weir_error **error) {
+    if (!weir__check(s, "no system"))
+        return weir_fail(error, WEIR_EINVAL, "%s: no system", what);
+    if (weir__forked(s))
+        return weir_fail(error, WEIR_EINVAL, "%s: this process was forked from the one that made the system, and has none of its own",
+                         what);
+    if (!weir__on_loop(s))
+        return weir_fail(error, WEIR_EINVAL, "%s: called on a thread that does not drive the system's loop", what);
+    if (s->running)
+        return weir_fail(error, WEIR_EBUSY, "%s inside weir_system_run (in %s): the loop is already running", what,
+                         s->current ? s->current->name : "a callback of the loop");
+    return WEIR_OK;
+}
+
+int weir_system_run(weir_system *s, bool (*done)(void *data), void *data, weir_error **error) {
+    int code = may_run(s, "weir_system_run", error);
+    if (code == WEIR_OK)
+        code = weir__loop_run(s, done, data);
+    if (code == WEIR_OK && weir__forked(s))
+        return weir_fail(error, WEIR_EINVAL, "weir_system_run: this process was forked from the one that made the system");
+    return code;
+}
+
+bool weir__running(const weir_system *s) {
+    return s->running;
+}
+
+bool weir__on_loop(const weir_system *s) {
+    return pthread_equal(s->thread, pthread_self());
+}
+
+int64_t weir_now(const weir_system *s) {
+    return s->driver->now(s);
+}
+
+/* ---- stopping ---- */
+
+typedef struct patience {
+    weir__due due;
+    weir_system *system;
+    bool over;
+} patience;
+
+static void patience_over(weir_system *s, weir__due *d) {
+    (void)s;
+    weir__container(d, patience, due)->over = true;
+}
+
+static bool all_ended(void *data) {
+    patience *p = data;
+    return p->over || p->system->living == 1;
+}
+
+/* The living actor at index i of the table, not main; NULL: none. */
+static weir_actor *other_at(weir_system *s, uint32_t i) {
+    weir__slot *slot = weir__ids_at(&s->actors, i);
+    return slot && atomic_load_explicit(&slot->id.live, memory_order_relaxed) && slot->actor != s->main ? slot->actor : NULL;
+}
+
+static void ask_all(weir_system *s) {
+    for (uint32_t i = 0; i < s->actors.used; i++) {
+        weir_actor *a = other_at(s, i);
+        if (a)
+            weir_stop(s, a->address);
+    }
+}
+
+enum { SURVIVORS_TEXT = 512 };
+
+/* Kills who is left and writes the names; how many there were. An actor's fini may kill others. */
+static size_t kill_all(weir_system *s, char *names, size_t size) {
+    size_t survivors = 0, used = 0;
+    names[0] = 0;
+    for (uint32_t i = 0; i < s->actors.used; i++) {
+        weir_actor *a = other_at(s, i);
+        if (!a)
+            continue;
+        const char *comma = survivors++ ? ", " : "";
+        if (used + strlen(comma) + strlen(a->name) + sizeof ", ..." < size)
+            used += (size_t)snprintf(names + used, size - used, "%s%s", comma, a->name);
+        else if (used < size && !strstr(names, ", ..."))
+            snprintf(names + used, size - used, ", ...");
+        weir_kill(s, a->address);
+    }
+    return survivors;
+}
+
+/* Runs until all have ended or patience is over. A run that weir_system_quit ended goes on: the stop was asked for. */
+static int wait_for_all(weir_system *s, int64_t ns, weir_error **error) {
+    patience p = {.due = {.fire = patience_over}, .system = s};
+    if (weir__due_reserve(s) != WEIR_OK)
+        return weir_fail(error, WEIR_ENOMEM, "weir_system_stop: no memory for its deadline");
+    weir__due_set(s, &p.due, weir__after(s, ns));
+    while (!all_ended(&p) && !weir__forked(s))
+        weir__loop_run(s, all_ended, &p);
+    weir__due_clear(s, &p.due);
+    weir__due_unreserve(s);
+    return WEIR_OK;
+}
+
+int weir_system_stop(weir_system *s, int64_t ns, weir_error **error) {
+    int code = may_run(s, "weir_system_stop", error);
+    if (code != WEIR_OK)
+        return code;
+    s->stopping = true;
+    ask_all(s);
+    if (ns > 0)
+        code = wait_for_all(s, ns, error);
+    atomic_store(&s->stopped, true);
+    char names[SURVIVORS_TEXT];
+    size_t survivors = kill_all(s, names, sizeof names);
+    if (code == WEIR_OK && survivors)
+        return weir_fail(error, WEIR_ETIMEOUT, "%zu actors did not stop in time and were killed: %s", survivors, names);
+    return code;
+}
+
+/* ---- giving back ---- */
+
+static void end_actors(weir_system *s) {
+    char names[SURVIVORS_TEXT];
+    s->stopping = true;
+    atomic_store(&s->stopped, true);
+    kill_all(s, names, sizeof names);
+    if (s->main) {
+        s->main->ending = WEIR_EEXITED;
+        weir__actor_end(s->main);
+        s->main = NULL;
+    }
+    while (s->ready_count)
+        weir__actor_release(weir__ready_pop(s));
+}
+
+/* Devices may post their last notices while they close. */
+static void close_attachments(weir_system *s) {
+    for (weir__attachment *a; (a = s->attachments);) {
+        s->attachments = a->next;
+        if (a->close)
+            a->close(s, a->value);
+        weir__free(s, a);
+        weir__inbox_take(s);
+    }
+}
+
+void weir_system_free(weir_system *s) {
+    if (!s || !weir__check(weir__on_loop(s) && !s->running, "weir_system_free inside weir_system_run or on a foreign thread"))
+        return;
+    if (weir__forked(s))
+        *(volatile uint8_t *)s->parent = 1, s->parent_pid = 0;
+    weir__inbox_take(s);
+    end_actors(s);
+    close_attachments(s);
+    weir_system_stats stats;
+    weir_system_get_stats(s, &stats);
+    weir__check(stats.sent == stats.handled + stats.dead && stats.queued == 0, "a message was lost");
+    weir__check(stats.calls == stats.calls_ended, "a call did not end");
+    weir__check(atomic_load(&s->pending) == 0, "work is still pending: a notice was neither posted nor freed");
+    system_release(s);
+}
+
+/* ---- attachments ---- */
+
+void *weir__attached(weir_system *s, const char *key) {
+    for (weir__attachment *a = s->attachments; a; a = a->next)
+        if (strcmp(a->key, key) == 0)
+            return a->value;
+    return NULL;
+}
+
+int weir__attach(weir_system *s, const char *key, void *value, void (*close)(weir_system *s, void *value)) {
+    for (weir__attachment *a = s->attachments; a; a = a->next)
+        if (strcmp(a->key, key) == 0)
+            return WEIR_EBUSY;
+    size_t n = strlen(key) + 1;
+    weir__attachment *a = weir__alloc(s, sizeof *a + n);
+    if (!a)
+        return WEIR_ENOMEM;
+    a->value = value;
+    a->close = close;
+    memcpy(a->key, key, n);
+    a->next = s->attachments;
+    s->attachments = a;
+    return WEIR_OK;
+}
+
+weir_verb weir__verb_error(weir_system *s) {
+    return s->verb_error;
+}
