@@ -198,6 +198,7 @@ int weir_kill(weir_system *s, weir_address address) {
     a->ending = WEIR_EKILLED;
     if (a != s->current)
         weir__actor_end(a);
+    weir__verify_small(s);
     return WEIR_OK;
 }
 
@@ -226,6 +227,7 @@ void weir_unhold(weir_actor *self) {
         return;
     if (--self->held == 0 && !self->ready && weir__mailbox_ready(self))
         weir__ready_push(self);
+    weir__verify_small(self->system);
 }
 
 /* ---- looking at actors ---- */

@@ -61,6 +61,7 @@ void weir_call_cancel(weir_actor *self, uint64_t session) {
         return;
     s->late += !c->open && !c->error;
     weir__call_forget(s, c);
+    weir__verify_small(s);
 }
 
 void weir__calls_fail(weir_actor *callee, const weir_error *error) {
@@ -215,6 +216,7 @@ int weir_call(weir_actor *self, weir_address to, weir_verb verb, weir_body *body
     if (session)
         *session = weir__ids_of(&c->id);
     ask(self, c, body);
+    weir__verify_small(self->system);
     return WEIR_OK;
 refused:
     weir_body_free(body);

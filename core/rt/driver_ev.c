@@ -18,21 +18,15 @@ typedef struct weir__ev {
     ev_io wake, timer;
 } weir__ev;
 
-static void drain(int fd) {
-    uint64_t count;
-    while (read(fd, &count, sizeof count) < 0 && errno == EINTR)
-        ;
-}
-
 static void woken(struct ev_loop *loop, ev_io *w, int events) {
     (void)loop, (void)events;
-    drain(w->fd);
+    weir__drain_fd(w->fd);
 }
 
 /* The next sleep sets it again. */
 static void timer_due(struct ev_loop *loop, ev_io *w, int events) {
     (void)loop, (void)events;
-    drain(w->fd);
+    weir__drain_fd(w->fd);
     ((weir_system *)w->data)->timer_set = 0;
 }
 

@@ -44,9 +44,8 @@ static void test_wait(weir_system *s) {
     if (!weir__sleep_begin(s))
         return;
     struct pollfd p = {s->wake_fd, POLLIN, 0};
-    uint64_t count;
-    if (poll(&p, 1, -1) > 0 && read(s->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
-        weir__check(false, "the wake fd cannot be read");
+    if (poll(&p, 1, -1) > 0)
+        weir__drain_fd(s->wake_fd);
     weir__sleep_end(s);
     s->wakes++;
 }

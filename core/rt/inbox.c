@@ -28,6 +28,12 @@ void weir__wake(weir_system *s) {
     errno = saved;
 }
 
+void weir__drain_fd(int fd) {
+    uint64_t count;
+    while (read(fd, &count, sizeof count) < 0 && errno == EINTR)
+        ;
+}
+
 bool weir__sleep_begin(weir_system *s) {
     atomic_store(&s->asleep, true);
     if (!atomic_load(&s->inbox) && !atomic_load(&s->quit))

@@ -388,6 +388,7 @@ void weir__verbs_fini(weir_system *s);
 void weir__inbox_push(weir_system *s, weir_message *m); /* any thread */
 void weir__inbox_take(weir_system *s);
 void weir__wake(weir_system *s);        /* any thread, async-signal-safe */
+void weir__drain_fd(int fd);            /* an eventfd or timerfd is not readable any more */
 bool weir__sleep_begin(weir_system *s); /* false: there is work after all */
 void weir__sleep_end(weir_system *s);
 
@@ -396,6 +397,9 @@ bool weir__ready_reserve(weir_system *s, size_t actors);
 void weir__ready_push(weir_actor *a);
 weir_actor *weir__ready_pop(weir_system *s);
 int weir__loop_run(weir_system *s, bool (*done)(void *data), void *data);
+
+/* verify.c */
+void weir__verify_small(weir_system *s); /* weir__verify where it is affordable: in small systems */
 
 /* inject.c */
 int weir__inject_environment(weir_system *s, weir_error **error);

@@ -95,7 +95,7 @@ static void turn(weir_actor *a, int64_t until) {
 }
 
 static bool finished(weir_system *s, bool (*done)(void *data), void *data) {
-    return atomic_load_explicit(&s->quit, memory_order_relaxed) || (done && done(data));
+    return atomic_load_explicit(&s->quit, memory_order_relaxed) || weir__forked(s) || (done && done(data));
 }
 
 /* Turns until no actor is ready or it is time to look at the outside. True: the run is over. */
@@ -129,6 +129,7 @@ static void iterate(weir_system *s, bool (*done)(void *data), void *data) {
         weir__due_fire(s, s->now);
         if (turns(s, done, data))
             return;
+        weir__verify_small(s);
         if (s->ready_count)
             s->driver->poll(s);
         else if (s->driver->advance(s))
@@ -145,7 +146,6 @@ int weir__loop_run(weir_system *s, bool (*done)(void *data), void *data) {
     iterate(s, done, data);
     s->running = false;
     atomic_store(&s->quit, false);
-    weir__verify(s);
     return WEIR_OK;
 }
 

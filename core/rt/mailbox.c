@@ -3,7 +3,7 @@
  * Knows nothing of what the entries mean. */
 #include "internal.h"
 
-enum { LOAD_MESSAGE_BITS = 24 };
+enum { LOAD_MESSAGE_BITS = 24, MESSAGE_MASK = (1 << LOAD_MESSAGE_BITS) - 1 };
 
 /* One word holds both counts, so that a bound is exact whoever reserves at the same time. */
 int weir__slot_reserve(weir__slot *slot, size_t bytes) {
@@ -11,7 +11,7 @@ int weir__slot_reserve(weir__slot *slot, size_t bytes) {
     uint64_t max_bytes = atomic_load_explicit(&slot->max_bytes, memory_order_relaxed);
     uint64_t add = (uint64_t)bytes << LOAD_MESSAGE_BITS | 1, load = atomic_load_explicit(&slot->load, memory_order_relaxed);
     do {
-        if ((load & ((1u << LOAD_MESSAGE_BITS) - 1)) >= max_messages || (load >> LOAD_MESSAGE_BITS) + bytes > max_bytes) {
+        if ((load & MESSAGE_MASK) >= max_messages || (load >> LOAD_MESSAGE_BITS) + bytes > max_bytes) {
             atomic_fetch_add_explicit(&slot->refused, 1, memory_order_relaxed);
             return WEIR_EFULL;
         }
@@ -25,7 +25,7 @@ void weir__slot_release(weir__slot *slot, size_t bytes) {
 
 void weir__slot_load(const weir__slot *slot, uint64_t *messages, uint64_t *bytes) {
     uint64_t load = atomic_load_explicit(&slot->load, memory_order_relaxed);
-    *messages = load & ((1u << LOAD_MESSAGE_BITS) - 1);
+    *messages = load & MESSAGE_MASK;
     *bytes = load >> LOAD_MESSAGE_BITS;
 }
 
@@ -48,6 +48,9 @@ weir__entry *weir__queue_pop(weir__queue *q) {
 void weir__mail_push(weir_actor *a, weir__entry *e) {
     e->arrival = a->arrivals++;
     weir__queue_push(&a->mail, e);
+    uint64_t messages = atomic_load_explicit(&a->slot->load, memory_order_relaxed) & MESSAGE_MASK;
+    if (messages > a->peak)
+        a->peak = messages;
     if (!a->ready && !a->held)
         weir__ready_push(a);
 }
@@ -65,6 +68,7 @@ bool weir__mailbox_ready(const weir_actor *a) {
 
 weir__entry *weir__mailbox_next(weir_actor *a) {
     weir__entry *own = a->own.first, *mail = a->held ? NULL : a->mail.first;
-    bool from_own = own && (!mail || own->arrival < mail->arrival);
-    return weir__queue_pop(from_own ? &a->own : a->held ? &(weir__queue){NULL, NULL} : &a->mail);
+    if (own && (!mail || own->arrival < mail->arrival))
+        return weir__queue_pop(&a->own);
+    return mail ? weir__queue_pop(&a->mail) : NULL;
 }

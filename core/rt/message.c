@@ -227,9 +227,11 @@ static void unanswered(weir_actor *self, const weir_message *m, bool handled) {
 
 /* Whether self may answer m now; if so m counts as answered. */
 static int take_duty(weir_actor *self, const weir_message *m) {
-    if (!weir__check(self && m && self->current == m, "answers a message that it is not handling"))
+    if (!weir__check(self && m, "no actor or no message"))
         return WEIR_EINVAL;
-    if (m->session && self->answered)
+    if (!m->session)
+        return WEIR_OK;
+    if (!weir__check(self->current == m, "answers a message that it is not handling") || self->answered)
         return WEIR_EINVAL;
     self->answered = true;
     return WEIR_OK;

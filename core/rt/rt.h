@@ -47,6 +47,9 @@ WEIR_API weir_actor *weir__actor(weir_system *s, weir_address a); /* the living 
 WEIR_API bool weir__running(const weir_system *s);                /* inside weir_system_run */
 bool weir__on_loop(const weir_system *s);                /* called on the loop's thread */
 weir_verb weir__verb_error(weir_system *s);              /* the verb of error replies: body [code, text, actor, nil, cause text] */
+/* An error as such a body, and back: inside the process errors travel as objects, on a wire as bodies. */
+weir_body *weir__error_pack(weir_system *s, const weir_error *e); /* NULL without memory */
+weir_error *weir__error_unpack(const weir_body *b);               /* never NULL: EMSGPACK for a body of another form */
 
 /* ---- injected faults: core/rt/inject.def lists the points ---- */
 

@@ -152,6 +152,7 @@ void weir_timer_cancel(weir_actor *self, uint64_t id) {
     weir__timer *t = weir__ids_find(&self->system->timers, id);
     if (t && t->actor == self)
         weir__timer_free(self->system, t);
+    weir__verify_small(self->system);
 }
 
 static int64_t add(int64_t a, int64_t b) {
