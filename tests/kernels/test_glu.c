@@ -1,0 +1,105 @@
+/* glu: silu(gate) * up with the bits of the reference, as floats and as activation blocks. */
+#include "helper_reference.h"
+
+#include <math.h>
+
+typedef struct glu_case {
+    int level, type, n, k, rows;
+    bool integer;
+} glu_case;
+
+static void *pack_random(const glu_case *c, rng *r, uint8_t **source, void **base) {
+    *source = ref_random_weights(r, c->type, c->n, c->k);
+    *base = poisoned(weir_packed_size(c->type, c->n, c->k));
+    weir_k_pack a = {*source, {base, 0, c->type, c->n, c->k}, 0, 0};
+    run_kernel(c->level, WEIR_K_pack, &a, 1);
+    return *base;
+}
+
+static float product(const glu_case *c, const uint8_t *source, int j, const float *x, const ref_act *acts) {
+    const uint8_t *row = source + (size_t)j * ref_row_bytes(c->type, c->k);
+    return c->integer ? ref_product_int(c->type, row, c->k, acts) : ref_product_float(c->type, row, c->k, x);
+}
+
+/* Activation blocks with the contents of the reference. */
+static void *acts_of(const ref_act *ref, int blocks) {
+    act_block *a = zeroed((size_t)blocks * sizeof *a);
+    for (int i = 0; i < blocks; i++) {
+        a[i] = (act_block){.d = ref[i].d, .s = ref[i].s, .sum = ref[i].sum};
+        for (int j = 0; j < 32; j++)
+            a[i].q[j] = (int8_t)ref[i].q[j];
+    }
+    return a;
+}
+
+static void compare(const glu_case *c) {
+    rng r = {(uint64_t)(c->n + c->rows)};
+    uint8_t *gate, *up;
+    void *gate_base, *up_base;
+    pack_random(c, &r, &gate, &gate_base);
+    pack_random(c, &r, &up, &up_base);
+    int values = c->rows * c->k, outputs = c->rows * c->n;
+    float *x = zeroed((size_t)values * 4), *y = poisoned((size_t)outputs * 4), *want = zeroed((size_t)outputs * 4);
+    for (int i = 0; i < values; i++)
+        x[i] = 2 * rng_normal(&r);
+    ref_act *ref = zeroed((size_t)values / 32 * sizeof *ref + sizeof *ref),
+            *out_ref = zeroed((size_t)outputs / 32 * sizeof *out_ref + sizeof *ref);
+    if (c->integer)
+        ref_quantise(x, values, ref);
+    for (int i = 0; i < outputs; i++) {
+        int row = i / c->n, j = i % c->n;
+        const ref_act *a = ref + row * (c->k / 32);
+        float s = ref_silu(product(c, gate, j, x + row * c->k, a));
+        want[i] = s * product(c, up, j, x + row * c->k, a);
+    }
+    bool blocks = c->n % 32 == 0;
+    void *acts = acts_of(ref, values / 32), *acts_out = poisoned((size_t)c->rows * weir_act_size(c->n) + 64);
+    weir_step step = {.rows = c->rows, .tile_rows = c->rows};
+    weir_k_glu a = {.step = &step,
+                    .gate = {&gate_base, 0, c->type, c->n, c->k},
+                    .up = {&up_base, 0, c->type, c->n, c->k},
+                    .x = x,
+                    .ldx = c->k,
+                    .acts = c->integer ? acts : NULL,
+                    .ldy = c->n,
+                    .y = y,
+                    .acts_out = blocks ? acts_out : NULL};
+    for (unsigned workers = 1; workers <= 4; workers++) {
+        memset(y, 0xff, (size_t)outputs * 4);
+        run_kernel(c->level, WEIR_K_glu, &a, workers);
+        assert_same_bits(y, want, (size_t)outputs, "glu");
+        if (blocks) {
+            ref_quantise(want, outputs, out_ref);
+            assert_same_acts(acts_out, out_ref, outputs, "glu's activations");
+        }
+    }
+    void *all[] = {gate, up, gate_base, up_base, x, y, want, ref, out_ref, acts, acts_out};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+static void integer_glu_has_the_bits_of_the_reference(void **state) {
+    need_level(state);
+    static const int rows[] = {1, 2, 3, 7, 8, 64, 66};
+    for (int i = 0; i < 7; i++)
+        for (int q8 = 0; q8 < 2; q8++)
+            compare(&(glu_case){level_of(state), q8 ? WEIR_Q8_0 : WEIR_Q4_1, 96, 160, rows[i], true});
+}
+
+static void float_glu_has_the_bits_of_the_reference(void **state) {
+    need_level(state);
+    static const int rows[] = {1, 3, 8, 17};
+    for (int i = 0; i < 4; i++) {
+        compare(&(glu_case){level_of(state), WEIR_F32, 172, 64, rows[i], false});
+        compare(&(glu_case){level_of(state), WEIR_F16, 64, 21, rows[i], false});
+        compare(&(glu_case){level_of(state), WEIR_Q4_1, 33, 64, rows[i], false});
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        EACH_LEVEL(integer_glu_has_the_bits_of_the_reference),
+        EACH_LEVEL(float_glu_has_the_bits_of_the_reference),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* pack, pack_vector, embed: the layout byte by byte, the exact values of the reference's blocks, GGUF's rotary order. */
+#include "helper_reference.h"
+
+#include <math.h>
+
+/* Packs n rows of k values; rope_heads as in weir_k_pack. free(). */
+static void *packed(int level, int type, const void *source, int n, int k, int rope_heads, int rope_dim) {
+    void *p = poisoned(weir_packed_size(type, n, k)), *base = p;
+    weir_k_pack a = {source, {&base, 0, type, n, k}, rope_heads, rope_dim};
+    run_kernel(level, WEIR_K_pack, &a, 3);
+    return p;
+}
+
+static void q4_1_panels_lie_as_drawn(void **state) {
+    need_level(state);
+    rng r = {1};
+    uint8_t *w = ref_random_weights(&r, WEIR_Q4_1, 32, 96);
+    const uint8_t *p = packed(level_of(state), WEIR_Q4_1, w, 32, 96, 0, 0);
+    for (int row = 0; row < 32; row++)
+        for (int b = 0; b < 3; b++) {
+            const uint8_t *block = w + row * 60 + b * 20, *panel = p + (row / 16 * 3 + b) * 320;
+            assert_memory_equal(panel + row % 16 * 2, block, 2);
+            assert_memory_equal(panel + 32 + row % 16 * 2, block + 2, 2);
+            for (int i = 0; i < 16; i++)
+                assert_int_equal(panel[64 + i / 4 * 64 + row % 16 * 4 + i % 4], block[4 + i]);
+        }
+    free(w);
+    free((void *)(uintptr_t)p);
+}
+
+static void q8_0_panels_lie_as_drawn(void **state) {
+    need_level(state);
+    rng r = {2};
+    uint8_t *w = ref_random_weights(&r, WEIR_Q8_0, 16, 64);
+    const uint8_t *p = packed(level_of(state), WEIR_Q8_0, w, 16, 64, 0, 0);
+    for (int row = 0; row < 16; row++)
+        for (int b = 0; b < 2; b++) {
+            const uint8_t *block = w + row * 68 + b * 34, *panel = p + b * 544;
+            assert_memory_equal(panel + row * 2, block, 2);
+            for (int i = 0; i < 32; i++)
+                assert_int_equal(panel[32 + i / 4 * 64 + row * 4 + i % 4], block[2 + i]);
+        }
+    free(w);
+    free((void *)(uintptr_t)p);
+}
+
+static void rows_beyond_the_last_are_zero(void **state) {
+    need_level(state);
+    float w[17 * 3];
+    for (int i = 0; i < 51; i++)
+        w[i] = (float)i + 1;
+    float *p = packed(level_of(state), WEIR_F32, w, 17, 3, 0, 0);
+    for (int row = 0; row < 32; row++)
+        for (int k = 0; k < 3; k++)
+            assert_true(p[row / 16 * 48 + k * 16 + row % 16] == (row < 17 ? w[row * 3 + k] : 0.0f));
+    free(p);
+}
+
+static void adjacent_rotary_pairs_become_half_split(void **state) {
+    need_level(state);
+    float w[2 * 10]; /* 2 heads of 10, of which 8 are rotated: 0 1 2 3 4 5 6 7 | 8 9 */
+    for (int i = 0; i < 20; i++)
+        w[i] = (float)i;
+    static const int from[10] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 9};
+    float *p = packed(level_of(state), WEIR_F32, w, 20, 1, 2, 8);
+    for (int row = 0; row < 20; row++)
+        assert_true(p[row / 16 * 16 + row % 16] == (float)(row / 10 * 10 + from[row % 10]));
+    free(p);
+}
+
+static void vectors_are_widened(void **state) {
+    need_level(state);
+    const uint16_t halves[3] = {0x3c00, 0xc000, 0x0001};
+    const float floats[3] = {1.5f, -2, 3};
+    float to[4] = {0};
+    void *base = to;
+    weir_k_pack_vector a = {halves, {&base, 4, WEIR_F16, 1, 3}};
+    run_kernel(level_of(state), WEIR_K_pack_vector, &a, 2);
+    assert_true(to[0] == 0 && to[1] == 1 && to[2] == -2 && to[3] == 0x1p-24f);
+    a = (weir_k_pack_vector){floats, {&base, 0, WEIR_F32, 1, 3}};
+    run_kernel(level_of(state), WEIR_K_pack_vector, &a, 2);
+    assert_memory_equal(to, floats, sizeof floats);
+}
+
+/* ---- the reference's blocks ---- */
+
+/* A table of the reference's blocks: rows of k values. */
+static void check_values(int level, int type, const void *bytes, const float *values, int n, int k) {
+    void *p = packed(level, type, bytes, n, k, 0, 0), *base = p;
+    weir_weight w = {&base, 0, type, n, k};
+    int32_t *token = zeroed((size_t)n * sizeof *token);
+    for (int i = 0; i < n; i++)
+        token[i] = n - 1 - i;
+    float *x = poisoned((size_t)(n * k) * sizeof *x), *y = poisoned((size_t)(k * n) * sizeof *y),
+          *unit = zeroed((size_t)(k * k) * sizeof *unit);
+    weir_step step = {.rows = n, .tile_rows = n, .token = token};
+    weir_k_embed embed = {&step, w, x};
+    run_kernel(level, WEIR_K_embed, &embed, 2);
+    for (int i = 0; i < n; i++)
+        assert_same_bits(x + i * k, values + (n - 1 - i) * k, (size_t)k, "embed");
+    for (int i = 0; i < k; i++)
+        unit[i * k + i] = 1;
+    step.tile_rows = k;
+    weir_k_matmul m = {.step = &step, .w = w, .x = unit, .ldx = k, .y = y, .ldy = n};
+    run_kernel(level, WEIR_K_matmul, &m, 2);
+    for (int i = 0; i < k * n; i++) /* a sum with zeros has no negative zero */
+        assert_true(y[i] == values[i % n * k + i / n]);
+    free(p);
+    free(token);
+    free(x);
+    free(y);
+    free(unit);
+}
+
+static void values_of_the_reference_blocks_are_exact(void **state) {
+    need_level(state);
+    const char *path = weir_test_reference("vectors/quants.safetensors");
+    weir_test_need(path, "vectors/quants.safetensors");
+    tensors t = tensors_open(path);
+    static const struct {
+        int type;
+        const char *bytes, *values;
+        int n, k;
+    } blocks[] = {{WEIR_F16, "F16.bytes", "F16.values", 8, 251},
+                  {WEIR_Q4_1, "Q4_1.bytes", "Q4_1.values", 16, 128},
+                  {WEIR_Q8_0, "Q8_0.bytes", "Q8_0.values", 32, 64}};
+    for (int i = 0; i < 3; i++) {
+        tensor bytes = tensors_get(&t, blocks[i].bytes), values = tensors_get(&t, blocks[i].values);
+        assert_non_null(bytes.data);
+        assert_int_equal(values.bytes, (size_t)(blocks[i].n * blocks[i].k) * sizeof(float));
+        float *v = malloc(values.bytes);
+        assert_non_null(v);
+        memcpy(v, values.data, values.bytes);
+        check_values(level_of(state), blocks[i].type, bytes.data, v, blocks[i].n, blocks[i].k);
+        free(v);
+    }
+    tensors_close(&t);
+}
+
+static void every_half_is_widened_as_defined(void **state) {
+    need_level(state);
+    enum { K = 4096 };
+    uint16_t *h = zeroed(65536 * sizeof *h);
+    for (int i = 0; i < 65536; i++)
+        h[i] = (uint16_t)i;
+    void *p = packed(level_of(state), WEIR_F16, h, 16, K, 0, 0), *base = p;
+    float *x = poisoned(65536 * sizeof *x), *want = zeroed(65536 * sizeof *want);
+    int32_t token[16];
+    for (int i = 0; i < 16; i++)
+        token[i] = i;
+    weir_step step = {.rows = 16, .tile_rows = 16, .token = token};
+    weir_k_embed embed = {&step, {&base, 0, WEIR_F16, 16, K}, x};
+    run_kernel(level_of(state), WEIR_K_embed, &embed, 1);
+    for (int i = 0; i < 65536; i++)
+        want[i] = ref_from_f16(h[i]);
+    assert_same_bits(x, want, 65536, "half");
+    free(h);
+    free(p);
+    free(x);
+    free(want);
+}
+
+static void a_token_outside_the_table_is_a_row_of_zeros(void **state) {
+    need_level(state);
+    float w[2] = {5, 6}, x[3] = {7, 7, 7};
+    void *p = packed(level_of(state), WEIR_F32, w, 2, 1, 0, 0), *base = p;
+    const int32_t token[3] = {-1, 1, 2};
+    weir_step step = {.rows = 3, .tile_rows = 3, .token = token};
+    weir_k_embed embed = {&step, {&base, 0, WEIR_F32, 2, 1}, x};
+    run_kernel(level_of(state), WEIR_K_embed, &embed, 1);
+    assert_true(x[0] == 0 && x[1] == 6 && x[2] == 0);
+    free(p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        EACH_LEVEL(q4_1_panels_lie_as_drawn),
+        EACH_LEVEL(q8_0_panels_lie_as_drawn),
+        EACH_LEVEL(rows_beyond_the_last_are_zero),
+        EACH_LEVEL(adjacent_rotary_pairs_become_half_split),
+        EACH_LEVEL(vectors_are_widened),
+        EACH_LEVEL(values_of_the_reference_blocks_are_exact),
+        EACH_LEVEL(every_half_is_widened_as_defined),
+        EACH_LEVEL(a_token_outside_the_table_is_a_row_of_zeros),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
