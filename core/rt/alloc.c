@@ -111,7 +111,7 @@ void *weir__pool_take(weir_system *s, size_t n, size_t *room) {
     if (room)
         *room = size;
     weir__pool *pool = &s->pools[i < 0 ? 0 : i];
-    if (i < 0 || !weir__on_loop(s) || !pool->free)
+    if (i < 0 || !weir__here(s) || !pool->free)
         return weir__alloc_raw(s, size);
     struct weir__pooled *p = pool->free;
     ASAN_UNPOISON_MEMORY_REGION(p, size);
@@ -123,7 +123,7 @@ void *weir__pool_take(weir_system *s, size_t n, size_t *room) {
 void weir__pool_give(weir_system *s, void *block, size_t n) {
     size_t size;
     int i = pool_of(n, &size);
-    if (i < 0 || !weir__on_loop(s) || s->pools[i].count >= POOL_KEEP / size) {
+    if (i < 0 || !weir__here(s) || s->pools[i].count * size >= POOL_KEEP) {
         weir__free(s, block);
         return;
     }

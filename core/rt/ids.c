@@ -13,26 +13,10 @@ void weir__ids_fini(weir_system *s, weir__ids *t) {
     weir__ids_init(t, t->size);
 }
 
-/* Chunk k holds the indices from (16 << k) - 16 on. */
-static unsigned chunk_of(uint32_t index, size_t *offset) {
-    uint32_t i = index + WEIR__ID_FIRST;
-    unsigned k = (unsigned)(31 - __builtin_clz(i)) - (unsigned)__builtin_ctz(WEIR__ID_FIRST);
-    *offset = i - ((uint32_t)WEIR__ID_FIRST << k);
-    return k;
-}
-
-void *weir__ids_at(const weir__ids *t, uint32_t index) {
-    if (index >= atomic_load_explicit(&t->count, memory_order_acquire)) /* pairs with the release in grow */
-        return NULL;
-    size_t offset;
-    unsigned k = chunk_of(index, &offset);
-    return atomic_load_explicit(&t->chunk[k], memory_order_relaxed) + offset * t->size;
-}
-
 static bool grow(weir_system *s, weir__ids *t) {
     uint32_t count = atomic_load_explicit(&t->count, memory_order_relaxed);
-    size_t offset;
-    unsigned k = chunk_of(count, &offset);
+    uint32_t offset;
+    unsigned k = weir__ids_chunk(count, &offset);
     if (k >= WEIR__ID_CHUNKS)
         return false;
     char *chunk = weir__alloc(s, ((size_t)WEIR__ID_FIRST << k) * t->size);
@@ -57,10 +41,6 @@ void *weir__ids_take(weir_system *s, weir__ids *t) {
     return r;
 }
 
-uint64_t weir__ids_of(const weir__id *r) {
-    return (uint64_t)r->index << WEIR__GENERATION_BITS | atomic_load_explicit(&r->live, memory_order_relaxed);
-}
-
 uint64_t weir__ids_live(weir__id *r) {
     atomic_store_explicit(&r->live, r->next, memory_order_release); /* pairs with the acquire in weir__ids_find */
     r->next = (r->next + 1) & ((1u << WEIR__GENERATION_BITS) - 1);
@@ -76,12 +56,4 @@ void weir__ids_give(weir__ids *t, weir__id *r) {
         return;
     r->free = t->free;
     t->free = r;
-}
-
-void *weir__ids_find(const weir__ids *t, uint64_t id) {
-    if (id >> WEIR__GENERATION_BITS > UINT32_MAX)
-        return NULL;
-    weir__id *r = weir__ids_at(t, (uint32_t)(id >> WEIR__GENERATION_BITS));
-    uint32_t generation = id & ((1u << WEIR__GENERATION_BITS) - 1);
-    return r && generation && atomic_load_explicit(&r->live, memory_order_acquire) == generation ? r : NULL;
 }

@@ -60,13 +60,37 @@ typedef struct weir__ids {
 
 void weir__ids_init(weir__ids *t, size_t size);
 void weir__ids_fini(weir_system *s, weir__ids *t);
-void *weir__ids_take(weir_system *s, weir__ids *t);     /* a free record, not living yet, only its head defined; NULL without memory */
-uint64_t weir__ids_live(weir__id *r);                   /* gives it its id */
-void weir__ids_end(weir__id *r);                        /* its id is void from now on */
-void weir__ids_give(weir__ids *t, weir__id *r);         /* an ended record may be taken again */
-void *weir__ids_at(const weir__ids *t, uint32_t index); /* NULL beyond the table. Any thread */
-void *weir__ids_find(const weir__ids *t, uint64_t id);  /* NULL if id does not live. Any thread */
-uint64_t weir__ids_of(const weir__id *r);
+void *weir__ids_take(weir_system *s, weir__ids *t); /* a free record, not living yet, only its head defined; NULL without memory */
+uint64_t weir__ids_live(weir__id *r);               /* gives it its id */
+void weir__ids_end(weir__id *r);                    /* its id is void from now on */
+void weir__ids_give(weir__ids *t, weir__id *r);     /* an ended record may be taken again */
+
+/* Chunk k holds the indices from (16 << k) - 16 on. */
+static inline unsigned weir__ids_chunk(uint32_t index, uint32_t *offset) {
+    uint32_t i = index + WEIR__ID_FIRST;
+    unsigned k = (unsigned)(31 - __builtin_clz(i)) - (unsigned)__builtin_ctz(WEIR__ID_FIRST);
+    *offset = i - ((uint32_t)WEIR__ID_FIRST << k);
+    return k;
+}
+/* NULL beyond the table. Any thread */
+static inline void *weir__ids_at(const weir__ids *t, uint32_t index) {
+    if (index >= atomic_load_explicit(&t->count, memory_order_acquire)) /* pairs with the release in grow */
+        return NULL;
+    uint32_t offset;
+    unsigned k = weir__ids_chunk(index, &offset);
+    return atomic_load_explicit(&t->chunk[k], memory_order_relaxed) + offset * t->size;
+}
+/* NULL if id does not live. Any thread */
+static inline void *weir__ids_find(const weir__ids *t, uint64_t id) {
+    if (id >> WEIR__GENERATION_BITS > UINT32_MAX)
+        return NULL;
+    weir__id *r = (weir__id *)weir__ids_at(t, (uint32_t)(id >> WEIR__GENERATION_BITS));
+    uint32_t generation = id & ((1u << WEIR__GENERATION_BITS) - 1);
+    return r && generation && atomic_load_explicit(&r->live, memory_order_acquire) == generation ? r : NULL;
+}
+static inline uint64_t weir__ids_of(const weir__id *r) {
+    return (uint64_t)r->index << WEIR__GENERATION_BITS | atomic_load_explicit(&r->live, memory_order_relaxed);
+}
 
 /* ---- queues ---- */
 
@@ -222,6 +246,9 @@ struct weir_body {
     uint8_t data[];
 };
 
+static inline size_t weir__body_size(const weir_body *b) {
+    return b ? b->size : 0;
+}
 weir_body *weir__body_new(weir_system *s, size_t room); /* empty, one owner. NULL without memory. Any thread */
 bool weir__body_grow(weir_body **b, size_t room);       /* the only owner's; false: unchanged */
 /* One whole value, within WEIR_MAX_DEPTH from `depth` on; handles: how many there are, or -1: none may occur. On failure *at is the place. */
@@ -319,11 +346,14 @@ struct weir_system {
     weir__fault faults[WEIR__INJECT_POINTS];
 };
 
+static inline bool weir__here(const weir_system *s) { /* on the loop's thread */
+    return pthread_equal(s->thread, pthread_self());
+}
 static inline bool weir__forked(const weir_system *s) {
     return !*s->parent || (s->parent_pid && s->parent_pid != (int)getpid());
 }
 /* What every call on the loop's thread begins with. */
-#define weir__usable(s) (!weir__forked(s) && weir__check(weir__on_loop(s), "called on a thread that does not drive the system's loop"))
+#define weir__usable(s) (!weir__forked(s) && weir__check(weir__here(s), "called on a thread that does not drive the system's loop"))
 
 /* alloc.c */
 void *weir__alloc_raw(weir_system *s, size_t n);               /* not zeroed */
@@ -350,7 +380,6 @@ void weir__message_dead(weir_system *s, weir_message *m, int why); /* frees it *
 int weir__message_accept(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, uint64_t session,
                          int64_t deadline);                   /* body is taken */
 void weir__message_handle(weir_actor *self, weir_message *m); /* frees it */
-size_t weir__body_size(const weir_body *b);
 void weir__trace(weir_system *s, enum weir_trace kind, weir_address from, weir_address to, weir_verb verb, size_t bytes, int why);
 
 /* call.c */

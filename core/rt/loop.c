@@ -74,7 +74,7 @@ static void handle_some(weir_actor *a, int64_t until) {
         if (!e)
             return;
         dispatch(a, e);
-        if ((n & (n - 1)) == 0 && weir_now(s) >= until)
+        if ((n & (n - 1)) == 0 && weir__mailbox_ready(a) && weir_now(s) >= until)
             return;
     }
 }

@@ -1,10 +1,6 @@
 /* message.c: sending, posting, answering; what becomes of a message when it is handled or cannot be. Knows calls as sessions only. */
 #include "internal.h"
 
-size_t weir__body_size(const weir_body *b) {
-    return b ? b->size : 0;
-}
-
 void weir__trace(weir_system *s, enum weir_trace kind, weir_address from, weir_address to, weir_verb verb, size_t bytes, int why) {
     if (__builtin_expect(s->trace != NULL, 0))
         s->trace(s->trace_data, kind, from, to, weir_verb_name(s, verb), bytes, why);
@@ -104,7 +100,7 @@ int weir_post(weir_system *s, weir_address from, weir_address to, weir_verb verb
     int code = reserve(s, from, to, verb, body, &m);
     if (code != WEIR_OK)
         return code;
-    if (weir__on_loop(s)) {
+    if (weir__here(s)) {
         enqueue(s, m);
         return WEIR_OK;
     }

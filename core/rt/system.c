@@ -126,7 +126,7 @@ bool weir__running(const weir_system *s) {
 }
 
 bool weir__on_loop(const weir_system *s) {
-    return pthread_equal(s->thread, pthread_self());
+    return weir__here(s);
 }
 
 int64_t weir_now(const weir_system *s) {
