@@ -63,7 +63,8 @@ static void on_loaded(weir_actor *self, void *data, const weir_message *reply, c
 static bool is_answered(void *data) { return ((weir_model *)data)->answered; }
 
 static weir_body *load_body(weir_model *m, const char *name, const weir_load_options *o) {
-    return weir_pack(m->system, "s{sususussss}", name, "threads", (uint64_t)o->threads, "context", (uint64_t)o->context, "tile", (uint64_t)o->tile,
+    return weir_pack(m->system, "s{susususussss}", name, "threads", (uint64_t)o->threads, "context", (uint64_t)o->context, "tile", (uint64_t)o->tile,
+                     "progress", (uint64_t)m->progress_actor,
                      "activations", o->activations_f32 ? "f32" : "int8", "kv", o->kv_f32 ? "f32" : "f16");
 }
 
@@ -157,6 +158,12 @@ static bool read_finish(weir_cursor map, weir_finish *f) {
     return true;
 }
 
+static void end_cancelled(request *r) {
+    weir_error *error = weir_error_new(WEIR_ECANCELLED, NULL, NULL, "the generation was cancelled");
+    request_end(r, NULL, error);
+    weir_error_free(error);
+}
+
 static void on_piece(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
     request *r = data;
     weir_finish finish;
@@ -172,6 +179,8 @@ static void on_piece(weir_actor *self, void *data, const weir_message *reply, co
         r->piece(r->data, text, size);
     if (read_finish(map, &finish))
         request_end(r, &finish, NULL);
+    else if (r->cancelled)
+        end_cancelled(r);
     else
         ask_next(self, r);
 }
@@ -196,8 +205,11 @@ static void on_generated(weir_actor *self, void *data, const weir_message *reply
     weir_cursor c = weir_read(weir_message_body(reply), NULL);
     weir_read_int(&c, &id);
     r->id = (uint64_t)id;
-    if (r->cancelled)
+    if (r->cancelled) {
         weir_send(self, r->model->generator, r->model->cancel, weir_pack(r->model->system, "u", r->id));
+        end_cancelled(r);
+        return;
+    }
     ask_next(self, r);
 }
 

@@ -243,12 +243,16 @@ static void on_opened(weir_actor *self, void *data, const weir_message *reply, c
 static void open_sequence(weir_actor *self, weir__request *r) {
     weir__generator *g = weir_state(self);
     r->prompt_tokens = (uint32_t)r->prompt.size;
-    int code = !r->prompt.size ? WEIR_EINVAL : WEIR_OK;
-    if (code) {
-        fail_request(self, r, weir_error_new(code, NULL, NULL, "generate: the prompt has no tokens"));
+    if (!r->prompt.size) {
+        fail_request(self, r, weir_error_new(WEIR_EINVAL, NULL, NULL, "generate: the prompt has no tokens"));
         return;
     }
-    code = weir_call(self, g->options.stepper, g->open, NULL, 0, on_opened, (void *)(uintptr_t)r->id, NULL);
+    if (r->prompt.size > g->options.context) {
+        fail_request(self, r, weir_error_new(WEIR_ECONTEXT, NULL, NULL, "context full: the prompt has %zu tokens, the context holds %u", r->prompt.size,
+                                             g->options.context));
+        return;
+    }
+    int code = weir_call(self, g->options.stepper, g->open, NULL, 0, on_opened, (void *)(uintptr_t)r->id, NULL);
     if (code)
         fail_request(self, r, weir_error_new(code, NULL, NULL, "generate: a sequence cannot be asked for"));
 }

@@ -115,10 +115,15 @@ static bool failed(weir_actor *self, int code, weir_error *error, const char *wh
     return code != 0;
 }
 
-static void adopt(weir_actor *self, enum child which, weir_address a) {
+/* A child that cannot be watched is not kept. */
+static int adopt(weir_actor *self, enum child which, weir_address a) {
     model *m = weir_state(self);
-    m->children[which] = a;
-    weir_monitor(self, a);
+    int code = weir_monitor(self, a);
+    if (code)
+        weir_stop(m->system, a);
+    else
+        m->children[which] = a;
+    return code;
 }
 
 static void on_warm(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
@@ -134,9 +139,10 @@ static void on_warm(weir_actor *self, void *data, const weir_message *reply, con
     }
     weir__generator_options o = {m->children[STEPPER], m->children[RESIDENCY], m->options.context};
     int code = weir__generator_spawn(m->system, m->checkpoint, &o, &a, &e);
+    if (!code)
+        code = adopt(self, GENERATOR, a);
     if (failed(self, code, e, "generator"))
         return;
-    adopt(self, GENERATOR, a);
     m->loading = false;
     m->loaded = true;
     weir_answer(self, m->caller, describe(m));
@@ -169,17 +175,18 @@ static int start_others(weir_actor *self, weir_error **error) {
     model *m = weir_state(self);
     weir_address a;
     int code = weir__policy_spawn(m->system, m->device, m->checkpoint, m->children[RESIDENCY], &a, error);
-    if (code)
-        return code;
-    adopt(self, POLICY, a);
-    if ((code = weir__experts_spawn(m->system, m->device, &a, error)))
-        return code;
-    adopt(self, EXPERTS, a);
+    if (!code)
+        code = adopt(self, POLICY, a);
+    if (!code)
+        code = weir__experts_spawn(m->system, m->device, &a, error);
+    if (!code)
+        code = adopt(self, EXPERTS, a);
     weir__stepper_options o = {m->options, m->children[POLICY], m->children[EXPERTS]};
-    if ((code = weir__stepper_spawn(m->system, m->device, m->checkpoint, &o, &a, error)))
-        return code;
-    adopt(self, STEPPER, a);
-    return weir_call(self, a, m->prepare, NULL, -1, on_prepared, NULL, NULL);
+    if (!code)
+        code = weir__stepper_spawn(m->system, m->device, m->checkpoint, &o, &a, error);
+    if (!code)
+        code = adopt(self, STEPPER, a);
+    return code ? code : weir_call(self, a, m->prepare, NULL, -1, on_prepared, NULL, NULL);
 }
 
 static void on_opened(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
@@ -249,11 +256,12 @@ static void on_load(weir_actor *self, const weir_message *msg) {
         code = weir__device_cpu(m->system, (unsigned)threads, &m->device, &error);
     if (!code)
         code = weir__residency_spawn(m->system, m->device, &a, &error);
+    if (!code)
+        code = adopt(self, RESIDENCY, a);
     if (code) {
         weir_reply_error(self, msg, error ? error : weir_error_new(code, NULL, NULL, "load: %s", weir_code_text(code)));
         return;
     }
-    adopt(self, RESIDENCY, a);
     m->loading = true;
     m->caller = weir_defer(self, msg);
     weir_body *b = weir_pack(m->system, "s", m->path);
@@ -311,7 +319,22 @@ static void fini(weir_system *s, void *state) {
 static const weir_handler handlers[] = {{"load", on_load}, {"info", on_info}, {NULL, NULL}};
 const weir_behaviour weir__model_behaviour = {.name = "model", .handlers = handlers, .down = on_down, .stop = on_stop, .fini = fini};
 
+/* Once here, later look-ups of these names cannot fail. */
+static bool intern_verbs(weir_system *s) {
+    static const char *const names[] = {
+#define WEIR_VERB(actor, verb, arguments, reply, errors) #verb,
+#include "verbs.def"
+#undef WEIR_VERB
+        "progress"};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        ok = weir_intern(s, names[i]) && ok;
+    return ok;
+}
+
 int weir__model_spawn(weir_system *s, weir_address *out, weir_error **error) {
+    if (!intern_verbs(s))
+        return weir_fail(error, WEIR_ENOMEM, "model: no memory for verbs");
     model *m = weir__alloc(s, sizeof *m);
     if (!m)
         return weir_fail(error, WEIR_ENOMEM, "model: no memory");

@@ -1,0 +1,206 @@
+/* test_generate.c: the model calls of weir.h: load, generate, cancel, errors; on threads and under the test driver. */
+#include "model_fixture.h"
+
+static const int32_t prompt[] = {1, 20, 30, 40, 50};
+static const weir_generate_options greedy = {.tokens = prompt, .n_tokens = 5, .max_tokens = 24, .ignore_end = true};
+
+static void text_of(enum weir_driver driver, uint64_t seed, const weir_generate_options *o, generation *g) {
+    weir_system *s = new_system(driver, seed);
+    weir_model *m = load(s, NULL);
+    *g = (generation){0};
+    generate(s, m, o, g);
+    weir_model_free(m);
+    weir_system_free(s);
+}
+
+static void a_generation_ends_with_its_counts(void **state) {
+    (void)state;
+    generation g;
+    text_of(WEIR_DRIVER_EV, 0, &greedy, &g);
+    assert_int_equal(g.code, 0);
+    assert_string_equal(g.reason, "length");
+    assert_int_equal(g.finish.prompt_tokens, 5);
+    assert_int_equal(g.finish.tokens, 24);
+    assert_true(g.size > 0);
+}
+
+static void the_test_driver_gives_the_same_text_for_every_seed(void **state) {
+    (void)state;
+    generation real, test;
+    text_of(WEIR_DRIVER_EV, 0, &greedy, &real);
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        text_of(WEIR_DRIVER_TEST, seed, &greedy, &test);
+        assert_int_equal(test.size, real.size);
+        assert_memory_equal(test.text, real.text, real.size);
+    }
+}
+
+static void the_same_seed_gives_the_same_text(void **state) {
+    (void)state;
+    weir_generate_options o = greedy;
+    generation a, b, c;
+    o.temperature = 1.5;
+    o.seed = 7;
+    text_of(WEIR_DRIVER_EV, 0, &o, &a);
+    text_of(WEIR_DRIVER_EV, 0, &o, &b);
+    o.seed = 8;
+    text_of(WEIR_DRIVER_EV, 0, &o, &c);
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.text, b.text, a.size);
+    assert_true(a.size != c.size || memcmp(a.text, c.text, a.size) != 0);
+}
+
+static void several_generations_share_passes_and_keep_their_text(void **state) {
+    (void)state;
+    enum { N = 5 };
+    generation alone, g[N] = {0};
+    text_of(WEIR_DRIVER_EV, 0, &greedy, &alone);
+    weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+    weir_model *m = load(s, NULL);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(weir_generate(m, &greedy, generation_piece, generation_done, &g[i], NULL, NULL), WEIR_OK);
+    for (int i = 0; i < N; i++)
+        weir_system_run(s, generation_ended, &g[i], NULL);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(g[i].code, 0);
+        assert_memory_equal(g[i].text, alone.text, alone.size);
+    }
+    weir_model_free(m);
+    weir_system_free(s);
+}
+
+static void cancel_now(generation *g) {
+    if (g->pieces == 2)
+        weir_cancel(((void **)g->data)[0], *(uint64_t *)((void **)g->data)[1]);
+}
+
+static void a_cancelled_generation_ends_once_with_ECANCELLED(void **state) {
+    (void)state;
+    weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+    weir_model *m = load(s, NULL);
+    uint64_t request;
+    void *data[] = {m, &request};
+    generation g = {.on_piece = cancel_now, .data = data}, next = {0};
+    weir_generate_options o = greedy;
+    o.max_tokens = 200;
+    assert_int_equal(weir_generate(m, &o, generation_piece, generation_done, &g, &request, NULL), WEIR_OK);
+    weir_system_run(s, generation_ended, &g, NULL);
+    assert_int_equal(g.code, WEIR_ECANCELLED);
+    assert_int_equal(g.pieces, 2);
+    generate(s, m, &greedy, &next);
+    assert_int_equal(next.code, 0);
+    weir_model_free(m);
+    weir_system_free(s);
+}
+
+static void a_prompt_beyond_the_context_is_an_error(void **state) {
+    (void)state;
+    weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+    weir_load_options lo = {.context = 32};
+    weir_model *m = load(s, &lo);
+    int32_t many[40] = {0};
+    weir_generate_options o = {.tokens = many, .n_tokens = 40, .max_tokens = 4};
+    generation g = {0}, full = {0};
+    generate(s, m, &o, &g);
+    assert_int_equal(g.code, WEIR_ECONTEXT);
+    assert_non_null(strstr(g.error, "32"));
+    o.n_tokens = 30;
+    o.max_tokens = 0;
+    o.ignore_end = true;
+    generate(s, m, &o, &full);
+    assert_int_equal(full.code, 0);
+    assert_string_equal(full.reason, "context");
+    assert_int_equal(full.finish.tokens, 3);
+    weir_model_free(m);
+    weir_system_free(s);
+}
+
+static void a_token_outside_the_vocabulary_is_an_error(void **state) {
+    (void)state;
+    weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+    weir_model *m = load(s, NULL);
+    int32_t bad[] = {1, 512};
+    weir_generate_options o = {.tokens = bad, .n_tokens = 2, .max_tokens = 4};
+    generation g = {0};
+    generate(s, m, &o, &g);
+    assert_int_equal(g.code, WEIR_ETOKEN);
+    assert_non_null(strstr(g.error, "512"));
+    weir_model_free(m);
+    weir_system_free(s);
+}
+
+static void a_missing_file_is_named(void **state) {
+    (void)state;
+    weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+    weir_model *m = NULL;
+    weir_error *error = NULL;
+    assert_int_equal(weir_model_load(s, "/no/such/model.gguf", NULL, &m, &error), WEIR_ENOENT);
+    assert_non_null(strstr(weir_error_text(error), "/no/such/model.gguf"));
+    weir_error_free(error);
+    weir_system_free(s);
+}
+
+static void another_count_of_threads_is_EBUSY(void **state) {
+    (void)state;
+    weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+    weir_load_options one = {.threads = 1}, two = {.threads = 2};
+    weir_model *m = load(s, &one), *n = NULL;
+    assert_int_equal(weir_model_load(s, LLAMA, &two, &n, NULL), WEIR_EBUSY);
+    weir_model_free(m);
+    weir_system_free(s);
+}
+
+typedef struct {
+    uint64_t done, total;
+    int calls;
+} progress;
+static void note_progress(void *data, uint64_t done, uint64_t total) {
+    progress *p = data;
+    assert_true(done >= p->done && done <= total);
+    *p = (progress){done, total, p->calls + 1};
+}
+
+static void progress_reaches_the_whole(void **state) {
+    (void)state;
+    weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+    progress p = {0};
+    weir_load_options o = {.progress = note_progress, .data = &p};
+    weir_model *m = load(s, &o);
+    assert_int_equal(p.done, p.total);
+    assert_int_equal(p.calls, 4); /* three layers and the static modules */
+    weir_model_free(m);
+    weir_system_free(s);
+}
+
+static void free_now(generation *g) { weir_model_free(g->data); }
+
+static void a_model_freed_inside_its_own_callback_ends_its_requests(void **state) {
+    (void)state;
+    weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+    weir_model *m = load(s, NULL);
+    generation g = {.data = m};
+    weir_generate_options o = greedy;
+    o.max_tokens = 200;
+    assert_int_equal(weir_generate(m, &o, generation_piece, generation_done, &g, NULL, NULL), WEIR_OK);
+    g.on_piece = free_now;
+    weir_system_run(s, generation_ended, &g, NULL);
+    assert_true(g.code == WEIR_EEXITED || g.code == WEIR_ENOACTOR || g.code == WEIR_ECANCELLED);
+    weir_system_free(s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_generation_ends_with_its_counts),
+        cmocka_unit_test(the_test_driver_gives_the_same_text_for_every_seed),
+        cmocka_unit_test(the_same_seed_gives_the_same_text),
+        cmocka_unit_test(several_generations_share_passes_and_keep_their_text),
+        cmocka_unit_test(a_cancelled_generation_ends_once_with_ECANCELLED),
+        cmocka_unit_test(a_prompt_beyond_the_context_is_an_error),
+        cmocka_unit_test(a_token_outside_the_vocabulary_is_an_error),
+        cmocka_unit_test(a_missing_file_is_named),
+        cmocka_unit_test(another_count_of_threads_is_EBUSY),
+        cmocka_unit_test(progress_reaches_the_whole),
+        cmocka_unit_test(a_model_freed_inside_its_own_callback_ends_its_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
