@@ -228,10 +228,10 @@ static int walk_start(weir__header *h, uint64_t *n_tensors, uint64_t *n_keys, we
         return code;
     uint64_t left = h->file->size - h->at;
     if (*n_tensors > WEIR_GGUF_MAX_TENSORS || *n_tensors > left / LEAST_TENSOR)
-        return weir_fail(error, WEIR_EFORMAT, "%s: found %llu tensors, wanted at most %d, and those in %llu bytes", h->file->path,
-                         (unsigned long long)*n_tensors, WEIR_GGUF_MAX_TENSORS, (unsigned long long)left);
+        return weir_fail(error, WEIR_EFORMAT, "%s: found %llu tensors, wanted at most %d, and no more than %llu bytes can hold",
+                         h->file->path, (unsigned long long)*n_tensors, WEIR_GGUF_MAX_TENSORS, (unsigned long long)left);
     if (*n_keys > WEIR_GGUF_MAX_KV || *n_keys > left / LEAST_KEY)
-        return weir_fail(error, WEIR_EFORMAT, "%s: found %llu keys, wanted at most %d, and those in %llu bytes", h->file->path,
+        return weir_fail(error, WEIR_EFORMAT, "%s: found %llu keys, wanted at most %d, and no more than %llu bytes can hold", h->file->path,
                          (unsigned long long)*n_keys, WEIR_GGUF_MAX_KV, (unsigned long long)left);
     return WEIR_OK;
 }

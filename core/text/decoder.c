@@ -73,10 +73,10 @@ static enum match match(const weir__decoder *d, const char *p, size_t n) {
     return best;
 }
 
-/* Moves `safe` up to the first place where a stop string is or may still come. The stop string that begins first wins; so what has been given out does not
- * depend on how the text was cut into tokens. `end`: of the whole text in `held`; `last`: no more will come. */
+/* Moves `safe` up to the first place where a stop string is or may still come. It may begin where a character does. The one that begins first wins, so
+ * that what is given out does not depend on how the text was cut into tokens. `end`: of the whole text in `held`; `last`: no more will come. */
 static void find_stop(weir__decoder *d, size_t end, bool last) {
-    for (; d->safe < end && d->n_stops > 0; d->safe++) {
+    while (d->safe < end && d->n_stops > 0) {
         enum match m = match(d, d->held + d->safe, end - d->safe);
         if (m == FULL) {
             d->stopped = true;
@@ -85,6 +85,7 @@ static void find_stop(weir__decoder *d, size_t end, bool last) {
         }
         if (m == PARTIAL && !last)
             return;
+        d->safe += (size_t)weir__utf8_step(d->held + d->safe, end - d->safe);
     }
     d->safe = end;
 }
