@@ -12,6 +12,7 @@ struct weir__cpu_stream {
     pthread_cond_t wake;
     weir__item *head, *tail;
     bool closing;
+    bool parked;            /* apart from closing: a new life may be closed before the thread has woken up to it */
     weir__cpu_stream *next; /* in the team's queue or among the parked */
 };
 
@@ -120,10 +121,11 @@ static bool park(weir__cpu_stream *st) {
         st->next = cpu->parked;
         cpu->parked = st;
         cpu->parked_count++;
-        while (st->closing && !cpu->quit)
+        st->parked = true;
+        while (st->parked && !cpu->quit)
             stand(st);
     }
-    bool again = room && !st->closing;
+    bool again = room && !st->parked;
     unlock(st);
     return again;
 }
@@ -172,7 +174,7 @@ static void revive(weir__cpu_stream *st) {
     base->failure = 0;
     base->busy = 0;
     st->next = NULL;
-    st->closing = false;
+    st->closing = st->parked = false;
     pthread_cond_signal(&st->wake);
 }
 

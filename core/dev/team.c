@@ -170,7 +170,7 @@ int weir__team_run(weir__team *t, weir__list *l, const weir__stream *st, const w
 int weir__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *data) {
     char cut[16];
     sigset_t all, old;
-    snprintf(cut, sizeof cut, "%s", name);
+    snprintf(cut, sizeof cut, "%.15s", name);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited by the new thread */
     int code = pthread_create(thread, NULL, run, data);
