@@ -1,0 +1,141 @@
+/* binding.h: what the files of the module weir.core share. One binding per Lua state; it owns the state's system and the tasks in it. Knows weir.h
+ * and the few internals of core that libweir exports; knows no model.
+ *
+ * Errors: a Lua error (longjmp) may leave a lua_CFunction, but never a function that the runtime called: everything that can raise there runs
+ * in a coroutine's lua_resume or in protect(). */
+#ifndef WEIR_LUA_BINDING_H
+#define WEIR_LUA_BINDING_H
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdatomic.h>
+
+#include "../core/dev/device.h"
+#include "../core/rt/rt.h"
+
+/* A Lua object that holds something of the system's: listed, so that closing the system takes it back before its memory goes. */
+typedef struct holder {
+    struct holder *previous, *next;
+    void (*drop)(struct holder *h); /* gives back what is held; the Lua object stays, empty */
+} holder;
+
+enum wait { WAIT_NONE, WAIT_START, WAIT_RECEIVE, WAIT_CALL, WAIT_SLEEP, WAIT_FOREVER };
+
+/* A message as a Lua actor keeps it. Owns body and down. */
+typedef struct letter {
+    weir_address from;
+    weir_verb verb;
+    weir_body *body;
+    weir_error *why;   /* of a "down" */
+    weir_address gone; /* of a "down"; 0: a plain message */
+    bool is_call;
+    weir_reply_to to;
+} letter;
+
+/* An actor in Lua (a coroutine), or the main chunk (co NULL), which has an actor to send, call and receive with. */
+typedef struct task {
+    struct binding *binding;
+    struct task *next; /* all tasks of the binding */
+    weir_actor *self;  /* NULL before the first turn */
+    weir_address address;
+    lua_State *co;
+    int ref; /* co in the registry */
+    enum wait wait;
+    bool running; /* inside lua_resume */
+    bool over;    /* ended while running: freed after lua_resume */
+    bool ready;   /* main chunk: the wait is over */
+    bool watched; /* somebody in Lua monitors it: its death is not printed */
+    bool has_letter;
+    letter letter; /* arrived for WAIT_RECEIVE */
+    uint64_t session, timer;
+    weir_body *reply;  /* of the last call */
+    weir_error *error; /* of the last call */
+    bool owes;         /* the message last received is a call without an answer */
+    weir_reply_to debt;
+} task;
+
+typedef struct binding {
+    lua_State *aux;              /* a thread of its own for Lua code that C starts outside of coroutines */
+    weir_system *_Atomic system; /* NULL: not made yet, or shut down */
+    unsigned number;             /* of systems made */
+    task *tasks, *current, *main;
+    holder *holders;
+    struct tally *tally; /* message counts for traces; NULL: off */
+    bool closed;         /* the state is closing */
+    _Atomic int interrupted;
+    uint64_t failures; /* actors that died of an error that nobody watched */
+    weir_verb start, down;
+    const void *bin, *map, *error; /* metatables, for comparing */
+} binding;
+
+/* ---- lib_system.c ---- */
+binding *binding_of(lua_State *L);                                                           /* of a function made by binding_register */
+weir_system *system_of(lua_State *L, binding *b);                                            /* made on first use. Raises */
+void binding_register(lua_State *L, binding *b, const luaL_Reg *functions);                  /* into the table on top */
+void binding_metatable(lua_State *L, binding *b, const char *name, const luaL_Reg *methods); /* with __index itself, kept under `name` */
+void hold(binding *b, holder *h);
+void unhold(binding *b, holder *h);
+/* Runs fn(L, data) on the helper thread; false if it raised (out of memory): nothing is left behind. */
+bool protect(binding *b, lua_CFunction fn, void *data);
+void binding_field(lua_State *L, const char *name); /* pushes a registered value: see core.register */
+/* Runs the loop from a main chunk until done(data). EBUSY inside the running loop, ECANCELLED after an interrupt. */
+int pump(binding *b, bool (*done)(void *data), void *data, weir_error **error);
+
+/* ---- lib_actor.c ---- */
+task *current(lua_State *L, binding *b); /* the running actor's, or the main chunk's, made on first use. Raises */
+task *task_find(binding *b, weir_address a);
+void wait_check(lua_State *L, binding *b, task *t, const char *what); /* raises EYIELD or EBUSY where a wait could not suspend */
+int wait_here(lua_State *L, binding *b, task *t, enum wait wait);     /* returns what the C function must return */
+void task_wake(task *t);                                              /* the wait is over */
+void letter_clear(letter *l);
+void push_letter(lua_State *L, binding *b, task *t); /* lib_message.c: takes t's letter */
+
+/* ---- lib_yield.c ---- */
+bool can_yield(lua_State *L, const task *t, lua_State **where);
+const char *blame(lua_State *where); /* the call that cannot be yielded across, by its name. Pushes it on `where` */
+
+/* ---- lib_error.c ---- */
+int raise_code(lua_State *L, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int raise_error(lua_State *L, weir_error *e); /* e is taken */
+void push_error(lua_State *L, const weir_error *e);
+weir_error *to_error(lua_State *L, int index);              /* any value; never NULL */
+int fail_or_raise(lua_State *L, bool quiet, weir_error *e); /* quiet: nil, error */
+
+/* ---- lib_address.c ---- */
+weir_address check_address(lua_State *L, int index);
+void push_address(lua_State *L, weir_address a);
+bool is_address(lua_State *L, int index, weir_address *a);
+
+/* ---- lib_encode.c, lib_decode.c ---- */
+/* Encodes the values at first..top as arguments. Raises; `from` says how error texts count arguments. */
+weir_body *encode(lua_State *L, binding *b, int first);
+int decode_arguments(lua_State *L, binding *b, const weir_body *body); /* pushes all, returns how many */
+void decode_value(lua_State *L, binding *b, weir_cursor *c, bool top);
+
+/* ---- lib_buffer.c ---- */
+void push_handle(lua_State *L, binding *b, weir_handle h);                                      /* counts it */
+void push_body_bytes(lua_State *L, binding *b, const weir_body *body, const void *p, size_t n); /* counts the body */
+bool to_handle(lua_State *L, int index, weir_handle *h);                                        /* borrowed */
+bool to_bytes(lua_State *L, int index, const void **p, size_t *n);                              /* a string, or a buffer */
+
+/* Seconds to nanoseconds; raises for what is no duration. */
+int64_t check_seconds(lua_State *L, int index);
+
+/* Each adds its functions to the module's table, which is on top. */
+void open_system(lua_State *L, binding *b);
+void open_actor(lua_State *L, binding *b);
+void open_call(lua_State *L, binding *b);
+void open_message(lua_State *L, binding *b);
+void open_address(lua_State *L, binding *b);
+void open_error(lua_State *L, binding *b);
+void open_yield(lua_State *L, binding *b);
+void open_buffer(lua_State *L, binding *b);
+void open_json(lua_State *L, binding *b);
+void open_inspect(lua_State *L, binding *b);
+void open_terminal(lua_State *L, binding *b);
+void open_file(lua_State *L, binding *b);
+void open_gguf(lua_State *L, binding *b);
+void open_model(lua_State *L, binding *b);
+void open_bench(lua_State *L, binding *b);
+
+#endif

@@ -1,0 +1,83 @@
+/* lib_address.c: addresses as Lua objects: one object a number, so that equal addresses are the same object and work as keys of tables. On the wire an
+ * address is its integer; every function that takes an address takes the number too. */
+#include <stdio.h>
+
+#include "binding.h"
+
+static const char metatable[] = "weir.address", cache[] = "weir.addresses";
+
+bool is_address(lua_State *L, int index, weir_address *a) {
+    void *p = lua_touserdata(L, index);
+    if (!p || !lua_getmetatable(L, index))
+        return false;
+    luaL_getmetatable(L, metatable);
+    bool same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    if (same)
+        *a = *(weir_address *)p;
+    return same;
+}
+
+weir_address check_address(lua_State *L, int index) {
+    weir_address a;
+    if (is_address(L, index, &a))
+        return a;
+    double n = lua_type(L, index) == LUA_TNUMBER ? lua_tonumber(L, index) : -1;
+    if (!(n >= 0) || n >= 9007199254740992.0 || n != (double)(weir_address)n)
+        raise_code(L, WEIR_ETYPE, "argument %d is a %s, wanted an address", index, luaL_typename(L, index));
+    return (weir_address)n;
+}
+
+void push_address(lua_State *L, weir_address a) {
+    luaL_checkstack(L, 6, "address");
+    lua_getfield(L, LUA_REGISTRYINDEX, cache);
+    lua_pushnumber(L, (double)a);
+    lua_rawget(L, -2);
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        *(weir_address *)lua_newuserdata(L, sizeof a) = a;
+        luaL_getmetatable(L, metatable);
+        lua_setmetatable(L, -2);
+        lua_pushnumber(L, (double)a);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, -4);
+    }
+    lua_remove(L, -2);
+}
+
+static int address_new(lua_State *L) {
+    push_address(L, check_address(L, 1));
+    return 1;
+}
+
+static int address_id(lua_State *L) {
+    lua_pushnumber(L, (double)check_address(L, 1));
+    return 1;
+}
+
+static int address_tostring(lua_State *L) {
+    binding *b = binding_of(L);
+    weir_address a = check_address(L, 1);
+    weir_actor_stats stats;
+    char number[24];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)a);
+    if (b->system && weir_actor_get_stats(b->system, a, &stats) == WEIR_OK)
+        lua_pushfstring(L, "actor %s (%s)", number, stats.name);
+    else
+        lua_pushfstring(L, "actor %s", number);
+    return 1;
+}
+
+void open_address(lua_State *L, binding *b) {
+    static const luaL_Reg functions[] = {{"address", address_new}, {"id", address_id}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"id", address_id}, {"__tostring", address_tostring}, {NULL, NULL}};
+    binding_register(L, b, functions);
+    binding_metatable(L, b, metatable, methods);
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_setfield(L, LUA_REGISTRYINDEX, cache);
+}

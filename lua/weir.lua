@@ -1,0 +1,286 @@
+--- weir: actors and language models.
+--
+-- In an actor (a coroutine started with `spawn`) the functions that wait suspend that actor and never the loop; in a main chunk they run the loop until the
+-- answer is there. Errors are raised as tables with `code`, `text`, `actor`, `cause`, `traceback`; the `try_` functions return nil and the error instead.
+--
+-- Values in messages: a table is an array if and only if its keys are 1..n, `{}` is an array; other tables are maps; `weir.null` stands for nil in arrays;
+-- strings travel as str, `weir.bin(s)` as bin; integers below 2^53 as integers; bytes of 4 KiB and more arrive as a `weir.buffer`; 64-bit integers beyond
+-- 2^53 arrive as int64_t or uint64_t cdata. What is sent is copied: later changes of a table are not seen by the receiver.
+-- @module weir
+local core = require "weir.core"
+local errors = require "weir.errors"
+local coroutines = require "weir.coroutines"
+require "weir.integers"
+
+local weir = {
+  _VERSION = core.version,
+  null = core.null, -- stands for nil in arrays and maps
+  codes = core.codes, -- name of each error code -> number, text, http, retry
+  json = core.json, -- decode(text), encode(value, indent)
+}
+
+local core_send, core_call, core_result = core.send, core.call, core.result
+local core_receive, core_take = core.receive, core.take
+
+-- ---- errors ----
+
+--- Makes an error object to raise with `error`.
+-- @function weir.error
+-- @tparam string code "EINVAL" and the like
+-- @tparam string text
+-- @tparam[opt] table fields
+weir.error = errors.new
+
+--- Whether a value is an error object (with this code).
+-- @function weir.is_error
+weir.is_error = errors.is
+
+--- The text, the causes and the tracebacks of an error.
+-- @function weir.report
+weir.report = errors.report
+
+--- Called with the address and the error of an actor that died of an error while nobody in Lua monitored it. Replace it to log elsewhere.
+function weir.uncaught(address, e)
+  io.stderr:write("weir: ", tostring(address), " died: ", errors.report(e), "\n")
+end
+
+core.register("failed", function(co, value)
+  return errors.wrap(value, coroutines.traceback(co, value))
+end)
+core.register("uncaught", function(address, e)
+  return weir.uncaught(address, e)
+end)
+
+-- ---- the system ----
+
+--- Makes the system of this Lua state with options; without it the first use makes one.
+-- @tparam table options driver ("ev" or "test"), seed
+function weir.system(options)
+  return core.system(options)
+end
+
+--- Ends the system and all of its actors, so that another can be made.
+function weir.shutdown()
+  return core.shutdown()
+end
+
+--- Runs the loop from a main chunk until nothing is left that could happen by itself, or until `weir.quit`.
+function weir.run()
+  return core.run()
+end
+
+--- Makes the running loop return.
+function weir.quit()
+  return core.quit()
+end
+
+--- The time of the system's clock in seconds.
+function weir.now()
+  return core.now()
+end
+
+--- Counters: of the system, or of one actor.
+-- @param[opt] a address
+function weir.stats(a)
+  if a == nil then
+    return core.stats()
+  end
+  return core.actor_stats(a)
+end
+
+--- All living actors: an array of tables with address, name, counters.
+function weir.actors()
+  return core.actors()
+end
+
+--- All streams: an array of tables with device, name, owner, submitted, completed, busy (seconds), tid.
+function weir.streams()
+  return core.streams()
+end
+
+--- Counts messages while fn runs.
+-- @tparam function fn
+-- @treturn table array of {from, to, verb, kind, count, bytes}
+function weir.trace(fn, ...)
+  core.trace(true)
+  local ok, e = pcall(fn, ...)
+  local counts = core.trace(false)
+  if not ok then
+    error(e, 0)
+  end
+  return counts
+end
+
+-- ---- actors ----
+
+local function name_of(fn)
+  local info = debug.getinfo(fn, "S")
+  return (info.short_src:match("[^/]*$") .. ":" .. info.linedefined):sub(1, 60)
+end
+
+local function spawn(options, what, ...)
+  local name = options.name
+  if type(what) == "string" then
+    name = name or what
+    what = require(what)
+  end
+  if type(what) ~= "function" then
+    error(errors.new("ETYPE", "weir.spawn takes a function, or the name of a module that returns one; got a " .. type(what)), 2)
+  end
+  return core.spawn({
+    name = (name or name_of(what)):sub(1, 63),
+    mailbox_messages = options.messages,
+    mailbox_bytes = options.bytes,
+  }, what, ...)
+end
+
+--- Starts an actor that runs fn(...), or require(module)(...). It ends when the function returns.
+-- @tparam function|string what
+-- @param ... arguments, by reference: the actor lives in this Lua state
+-- @return its address: comparable, a key of tables, printable, an integer in messages
+function weir.spawn(what, ...)
+  return spawn({}, what, ...)
+end
+
+--- As spawn, with options: name, messages and bytes (bounds of its mailbox).
+function weir.spawn_with(options, what, ...)
+  return spawn(options, what, ...)
+end
+
+--- The address object of a number that came in a message.
+-- @tparam number id
+function weir.address(id)
+  return core.address(id)
+end
+
+--- The address of the running actor, or of the main chunk.
+function weir.self()
+  return core.self()
+end
+
+--- Ends the running actor, orderly or with an error. Does not return.
+function weir.exit(e)
+  return core.exit(e)
+end
+
+--- Asks an actor to end, in order behind what was sent to it before. False if there is none.
+function weir.stop(a)
+  return core.stop(a)
+end
+
+--- Ends an actor at once. May be repeated; false if there is none.
+function weir.kill(a)
+  return core.kill(a)
+end
+
+--- A message "down" [address, error or nil] arrives when the actor ends.
+function weir.monitor(a)
+  return core.monitor(a)
+end
+
+--- Takes a monitor back.
+function weir.demonitor(a)
+  return core.demonitor(a)
+end
+
+-- ---- messages ----
+
+--- Waits for the next message: verb, from, [1].., args(), is_call(), reply(...), error(e), defer(). A call that is neither answered nor deferred by the
+-- next receive is answered with ENOREPLY.
+-- @tparam[opt] number timeout seconds; nil is returned when they pass
+function weir.receive(timeout)
+  core_receive(timeout)
+  return core_take()
+end
+
+--- Sends a message. Raises EFULL, ENOACTOR.
+function weir.send(to, verb, ...)
+  return core_send(false, to, verb, ...)
+end
+
+--- As send, but returns nil and the error.
+function weir.try_send(to, verb, ...)
+  return core_send(true, to, verb, ...)
+end
+
+--- Calls an actor and returns the values of its reply. 30 s at most.
+function weir.call(to, verb, ...)
+  core_call("weir.call", nil, to, verb, ...)
+  return core_result(false)
+end
+
+--- As call, with options: to, timeout (seconds; false: none).
+function weir.call_with(options, verb, ...)
+  core_call("weir.call_with", options.timeout, options.to, verb, ...)
+  return core_result(false)
+end
+
+--- As call, but returns nil and the error.
+function weir.try_call(to, verb, ...)
+  core_call("weir.try_call", nil, to, verb, ...)
+  return core_result(true)
+end
+
+--- As call_with, but returns nil and the error.
+function weir.try_call_with(options, verb, ...)
+  core_call("weir.try_call_with", options.timeout, options.to, verb, ...)
+  return core_result(true)
+end
+
+--- Waits.
+-- @tparam number seconds
+function weir.sleep(seconds)
+  return core.sleep(seconds)
+end
+
+--- Whether a wait could suspend here.
+function weir.yieldable()
+  return core.yieldable()
+end
+
+-- ---- values ----
+
+local bin_meta = {__name = "weir.bin"}
+function bin_meta.__tostring(b)
+  return b[1]
+end
+core.register("bin", bin_meta)
+
+local map_meta = {__name = "weir.map"}
+core.register("map", map_meta)
+
+--- A string that travels as bin.
+function weir.bin(s)
+  if type(s) ~= "string" then
+    error(errors.new("ETYPE", "weir.bin takes a string, got a " .. type(s)), 2)
+  end
+  return setmetatable({s}, bin_meta)
+end
+
+--- Marks a table as a map, whatever its keys are: {} and tables with integer keys that are no 1..n.
+function weir.map(t)
+  return setmetatable(t, map_meta)
+end
+
+-- ---- models and tensors, loaded when they are used ----
+
+local parts = {
+  load = "weir.model", tensor = "weir.tensor", template = "weir.template", safetensors = "weir.safetensors",
+}
+
+return setmetatable(weir, {
+  __index = function(t, key)
+    local module = parts[key]
+    if not module then
+      return nil
+    end
+    local value = require(module)
+    if key == "load" then
+      value = value.load
+    elseif key == "tensor" then
+      value = value.new
+    end
+    rawset(t, key, value)
+    return value
+  end,
+})

@@ -1,0 +1,231 @@
+--- Command lines: options and positional arguments of the subcommands, their help, and what is said about wrong ones.
+-- @module weir.args
+local args = {}
+
+local Usage = {}
+
+--- An error that ends a program with exit code 2.
+function args.fail(text, ...)
+  error(setmetatable({text = select("#", ...) > 0 and text:format(...) or text}, Usage), 0)
+end
+
+--- Whether an error value is one of args.fail.
+function args.is_usage(e)
+  return getmetatable(e) == Usage
+end
+
+local parse = {}
+
+function parse.string(text)
+  return text
+end
+
+function parse.number(text)
+  local n = tonumber(text)
+  return n and n == n and n or nil, "a number"
+end
+
+function parse.count(text)
+  local n = tonumber(text)
+  return n and n >= 0 and n % 1 == 0 and n < 2 ^ 31 and n or nil, "a whole number from 0 on"
+end
+
+function parse.seed(text)
+  local n = tonumber(text)
+  return n and n >= 0 and n % 1 == 0 and n < 2 ^ 53 and n or nil, "a whole number from 0 to 2^53"
+end
+
+function parse.ids(text)
+  local ids = {}
+  for word in (text .. ","):gmatch "([^,]*)," do
+    local id = tonumber(word)
+    if not id or id < 0 or id % 1 ~= 0 or id >= 2 ^ 31 then
+      return nil, "token ids with commas between them, like 1,2,3"
+    end
+    ids[#ids + 1] = id
+  end
+  return ids
+end
+
+function parse.counts(text)
+  local ids = parse.ids(text)
+  return ids, "whole numbers with commas between them, like 1,2"
+end
+
+local function choice(text, choices)
+  for word in choices:gmatch "[^|]+" do
+    if word == text then
+      return text
+    end
+  end
+  return nil, "one of " .. choices:gsub("|", ", ")
+end
+
+-- The value of an option, checked; raises.
+local function value_of(option, flag, text)
+  local value, wanted
+  if option.type:find "|" then
+    value, wanted = choice(text, option.type)
+  else
+    value, wanted = parse[option.type](text)
+  end
+  if value == nil then
+    args.fail("%s is '%s', wanted %s", flag, text, wanted)
+  end
+  return value
+end
+
+local function index_options(options)
+  local by_flag = {}
+  for _, option in ipairs(options) do
+    for flag in option.flags:gmatch "%S+" do
+      by_flag[flag] = option
+    end
+  end
+  return by_flag
+end
+
+local function key_of(option)
+  return (option.flags:match "(%S+)$":gsub("^%-+", ""):gsub("%-", "_"))
+end
+
+local function store(result, option, value)
+  local key = key_of(option)
+  if option.many then
+    result[key] = result[key] or {}
+    table.insert(result[key], value)
+  else
+    result[key] = value
+  end
+end
+
+local function take_option(by_flag, argv, at, result)
+  local word = argv[at]
+  local flag, inline = word:match "^(%-%-[^=]+)=(.*)$"
+  flag = flag or word
+  local option = by_flag[flag]
+  if not option then
+    args.fail("unknown option %s", flag)
+  elseif option.type == "flag" then
+    if inline then
+      args.fail("%s takes no value", flag)
+    end
+    store(result, option, true)
+    return at + 1
+  end
+  local text = inline or argv[at + 1]
+  if text == nil then
+    args.fail("%s needs a value", flag)
+  end
+  store(result, option, value_of(option, flag, text))
+  return inline and at + 1 or at + 2
+end
+
+--- Parses a command line. Positional arguments come as result[1], ...; options under their longest name, - as _.
+-- @tparam table command options: array of {flags, type, text, many, default}; positional: array of names, the last may be optional ("[NAME]")
+-- @tparam table argv
+function args.parse(command, argv)
+  local by_flag, result, at, only_positional = index_options(command.options or {}), {}, 1, false
+  while argv[at] do
+    local word = argv[at]
+    if word == "--" and not only_positional then
+      only_positional, at = true, at + 1
+    elseif word:match "^%-." and not only_positional and not word:match "^%-%d" then
+      at = take_option(by_flag, argv, at, result)
+    else
+      result[#result + 1], at = word, at + 1
+    end
+  end
+  local positional, needed = command.positional or {}, 0
+  for _, name in ipairs(positional) do
+    needed = needed + (name:match "^%[" and 0 or 1)
+  end
+  if #result < needed then
+    args.fail("%s is missing", positional[#result + 1])
+  elseif #result > #positional then
+    args.fail("unexpected argument '%s'", result[#positional + 1])
+  end
+  for _, option in ipairs(command.options or {}) do
+    if option.default ~= nil and result[key_of(option)] == nil then
+      result[key_of(option)] = option.default
+    end
+  end
+  return result
+end
+
+local value_names = {number = "X", count = "N", seed = "N", ids = "1,2,3", counts = "1,2"}
+
+--- The help text of a subcommand.
+function args.help(name, command)
+  local lines = {"usage: weir " .. name .. " " .. command.usage, "", command.help or command.summary .. ".", ""}
+  for _, option in ipairs(command.options or {}) do
+    local value = option.type == "flag" and "" or " " .. (option.value or value_names[option.type] or option.type:upper())
+    if option.type:find "|" then
+      value = " " .. option.type
+    end
+    lines[#lines + 1] = ("  %-28s %s"):format(option.flags:gsub(" ", ", ") .. value, option.text)
+  end
+  return (table.concat(lines, "\n"):gsub("\n+$", "")) .. "\n"
+end
+
+--- Options that load a model, for the subcommands that do.
+args.load = {
+  {flags = "--threads", type = "count", text = "workers (default: the processors that weir may use)"},
+  {flags = "--context", type = "count", text = "positions of the KV cache (default: the model's, at most 8192)"},
+  {flags = "--tile", type = "count", text = "rows that go through a layer together (default: 256)"},
+  {flags = "--activations", type = "int8|f32", text = "products in integers (default) or in float"},
+  {flags = "--kv", type = "f16|f32", text = "type of the KV cache (default: f16)"},
+}
+
+--- Options that say how tokens are chosen.
+args.sampling = {
+  {flags = "--temperature", type = "number", text = "0: greedy (default)"},
+  {flags = "--top-k", type = "count", text = "sample from the K best tokens"},
+  {flags = "--top-p", type = "number", text = "sample from the best tokens that together have this probability"},
+  {flags = "--min-p", type = "number", text = "leave out tokens below this part of the best one's probability"},
+  {flags = "--seed", type = "seed", text = "same seed, same text (default: 0)"},
+  {flags = "--stop", type = "string", value = "TEXT", text = "end at this text; may be repeated", many = true},
+  {flags = "--greedy", type = "flag", text = "the most likely token always"},
+}
+
+--- A list of options made of several.
+function args.join(...)
+  local all = {}
+  for _, list in ipairs {...} do
+    for _, option in ipairs(list) do
+      all[#all + 1] = option
+    end
+  end
+  return all
+end
+
+--- The options of weir.load that a command line says.
+function args.load_options(o)
+  return {threads = o.threads, context = o.context, tile = o.tile, activations = o.activations, kv = o.kv}
+end
+
+--- The options of generate that a command line says.
+function args.sampling_options(o)
+  if o.greedy and (o.temperature or 0) > 0 then
+    args.fail "--greedy and --temperature exclude each other"
+  end
+  return {
+    temperature = o.temperature, top_k = o.top_k, top_p = o.top_p, min_p = o.min_p, seed = o.seed, stop = o.stop,
+  }
+end
+
+--- Exactly one of --prompt and --tokens.
+function args.prompt_options(o, into)
+  if (o.prompt == nil) == (o.tokens == nil) then
+    args.fail "exactly one of --prompt and --tokens is needed"
+  end
+  into.prompt, into.tokens = o.prompt, o.tokens
+  return into
+end
+
+args.prompt = {
+  {flags = "--prompt", type = "string", value = "TEXT", text = "text to go on from; beginning and end tokens as the model says"},
+  {flags = "--tokens", type = "ids", text = "token ids to go on from, as they are"},
+}
+
+return args

@@ -1,0 +1,256 @@
+--- weir bench: speeds of models, beside other programs if wanted, and of actors.
+local args = require "weir.args"
+local core = require "weir.core"
+local weir = require "weir"
+
+local bench = {
+  summary = "measure a model (also against llama-bench programs), or actors",
+  usage = "model MODEL [--vs LLAMA-BENCH]... [--threads 1,2] [--runs 5] | actors",
+  help = [[
+weir bench model measures prefill (512 tokens) and decode (128 tokens). With --vs it runs that
+llama-bench on the same file in between, run by run, and prints ratios. weir bench actors measures
+messages, calls and switches of actors in Lua.]],
+  positional = {"WHAT", "[MODEL]"},
+  options = {
+    {flags = "--vs", type = "string", value = "PATH", text = "a llama-bench to compare with; may be repeated", many = true},
+    {flags = "--threads", type = "counts", text = "numbers of threads to measure (default: the processors)"},
+    {flags = "--runs", type = "count", text = "runs of each; the median and the best are printed (default: 5)", default = 5},
+    {flags = "--child", type = "flag", text = "one run, as JSON (used by bench itself)"},
+  },
+}
+
+local PREFILL, DECODE = 512, 128
+
+local function quote(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+local function median(values)
+  local sorted = {unpack(values)}
+  table.sort(sorted)
+  local middle = (#sorted + 1) / 2
+  return (sorted[math.floor(middle)] + sorted[math.ceil(middle)]) / 2
+end
+
+-- ---- one run ----
+
+-- Prefill and decode of a loaded model, tokens per second.
+local function measure(model)
+  local tokens = {}
+  for i = 1, PREFILL do
+    tokens[i] = (i * 7919) % model.info.vocab
+  end
+  local _, warm = model:complete {tokens = {1, 2, 3}, max_tokens = 4, ignore_end = true}
+  local _, prefill = model:complete {tokens = tokens, max_tokens = 1, ignore_end = true}
+  local _, decode = model:complete {tokens = {1}, max_tokens = DECODE + 1, ignore_end = true}
+  return {prefill = PREFILL / prefill.prefill, decode = decode.tokens_per_second, warm = warm.tokens, bytes = model.info.bytes, device = model.info.device}
+end
+
+local function child(path, threads)
+  local model = weir.load(path, {threads = threads, context = 1024})
+  io.stdout:write(weir.json.encode(measure(model)), "\n")
+  return 0
+end
+
+local function read_json(line)
+  local pipe = assert(io.popen(line))
+  local text = pipe:read "*a"
+  pipe:close()
+  local ok, value = pcall(weir.json.decode, text)
+  return ok and value or nil
+end
+
+-- A process of its own for each run: the number of threads belongs to the device, and peers run so too.
+local function run_weir(path, threads, program)
+  return read_json(("%s/bin/weir bench model %s --threads %d --child"):format(quote(program.prefix), quote(path), threads))
+end
+
+local function run_peer(peer, path, threads)
+  local rows = read_json(("%s -m %s -t %d -p %d -n %d -r 1 -o json 2>/dev/null"):format(quote(peer), quote(path), threads, PREFILL, DECODE))
+  local result = {}
+  for _, row in ipairs(rows or {}) do
+    local speed = row.avg_ts
+    if row.n_prompt > 0 and row.n_gen == 0 then
+      result.prefill = speed
+    elseif row.n_gen > 0 and row.n_prompt == 0 then
+      result.decode = speed
+    end
+  end
+  return result.prefill and result.decode and result or nil
+end
+
+-- ---- models ----
+
+local function processor()
+  for line in io.lines "/proc/cpuinfo" do
+    local name = line:match "^model name%s*:%s*(.*)"
+    if name then
+      return name
+    end
+  end
+  return "unknown processor"
+end
+
+local function processors()
+  local n = 0
+  for line in io.lines "/proc/cpuinfo" do
+    n = n + (line:match "^processor" and 1 or 0)
+  end
+  return math.max(n, 1)
+end
+
+local function read_note(path)
+  local file = io.open(path .. ".txt")
+  local text = file and file:read "*a" or ""
+  if file then
+    file:close()
+  end
+  return (text:gsub("%s+", " "))
+end
+
+local function add(results, name, run)
+  results[name] = results[name] or {prefill = {}, decode = {}}
+  if not run then
+    io.stderr:write("weir bench: a run of ", name, " failed\n")
+    return
+  end
+  table.insert(results[name].prefill, run.prefill)
+  table.insert(results[name].decode, run.decode)
+end
+
+local function show(name, result, base)
+  if #result.prefill == 0 then
+    return
+  end
+  local line = ("  %-40s"):format(name)
+  for _, what in ipairs {"prefill", "decode"} do
+    local best = math.max(unpack(result[what]))
+    local worst = math.min(unpack(result[what]))
+    line = line .. ("  %s %8.1f (%.1f to %.1f)"):format(what, median(result[what]), worst, best)
+    if base and #base[what] > 0 then
+      line = line .. (" x%.2f"):format(median(base[what]) / median(result[what]))
+    end
+  end
+  io.stdout:write(line, "\n")
+end
+
+local function compare(path, threads, o, program)
+  local results, info = {}, nil
+  for _ = 1, o.runs do
+    local run = run_weir(path, threads, program)
+    info = info or run
+    add(results, "weir", run)
+    for _, peer in ipairs(o.vs or {}) do
+      add(results, peer, run_peer(peer, path, threads))
+    end
+  end
+  if not info then
+    error(weir.error("EIO", "no run of weir succeeded"), 0)
+  end
+  io.stdout:write(("\n%d threads (%s), reading %.1f MB of weights: %.1f GB/s\n"):format(
+    threads, info.device, info.bytes / 1e6, core.bandwidth(info.bytes, threads, 5) / 1e9))
+  show("weir", results.weir)
+  for _, peer in ipairs(o.vs or {}) do
+    show(peer:match "[^/]*$", results[peer], results.weir)
+  end
+end
+
+local function bench_model(o, program)
+  local path = core.model_locate(o[2])
+  local threads = o.threads or {processors()}
+  if o.child then
+    return child(path, threads[1])
+  end
+  io.stdout:write(("%s, %s\n"):format(processor(), path))
+  io.stdout:write(("tokens per second: prefill %d, decode %d; median of %d runs (worst to best); x: weir over the other\n"):format(PREFILL, DECODE, o.runs))
+  for _, peer in ipairs(o.vs or {}) do
+    io.stdout:write("  ", peer, ": ", read_note(peer), "\n")
+  end
+  for _, n in ipairs(threads) do
+    compare(path, n, o, program)
+  end
+  return 0
+end
+
+-- ---- actors ----
+
+local function rate(name, n, fn)
+  collectgarbage()
+  local start = os.clock()
+  fn(n)
+  local time = os.clock() - start
+  io.stdout:write(("  %-44s %10.0f ns %14.0f /s\n"):format(name, time / n * 1e9, n / time))
+end
+
+local function bench_actors()
+  local function sink()
+    while true do
+      weir.receive()
+    end
+  end
+  local function echo()
+    while true do
+      local m = weir.receive()
+      m:reply(m:args())
+    end
+  end
+  rate("bare function call through pcall", 1e7, function(n)
+    local sum = 0
+    for i = 1, n do
+      local _, v = pcall(math.abs, i)
+      sum = sum + v
+    end
+  end)
+  rate("coroutine switch there and back", 1e6, function(n)
+    local co = coroutine.wrap(function() while true do coroutine.yield() end end)
+    for _ = 1, n do
+      co()
+    end
+  end)
+  rate("message to an actor (send, receive)", 3e5, function(n)
+    local to = weir.spawn_with({messages = 2000}, sink)
+    for i = 1, n do
+      weir.send(to, "x", i)
+      if i % 1000 == 0 then
+        weir.run()
+      end
+    end
+    weir.run()
+  end)
+  rate("call between actors (call, receive, reply)", 2e5, function(n)
+    local to = weir.spawn(echo)
+    weir.spawn(function()
+      for i = 1, n do
+        weir.call(to, "x", i)
+      end
+    end)
+    weir.run()
+  end)
+  rate("call from a main chunk", 1e5, function(n)
+    local to = weir.spawn(echo)
+    for i = 1, n do
+      weir.call(to, "x", i)
+    end
+  end)
+  rate("spawn and end of an actor", 1e5, function(n)
+    for i = 1, n do
+      weir.spawn(function() end)
+      if i % 1000 == 0 then
+        weir.run()
+      end
+    end
+    weir.run()
+  end)
+  return 0
+end
+
+function bench.run(o, program)
+  if o[1] == "actors" and not o[2] then
+    return bench_actors()
+  elseif o[1] == "model" and o[2] then
+    return bench_model(o, program)
+  end
+  args.fail "wanted: model MODEL, or actors"
+end
+
+return bench

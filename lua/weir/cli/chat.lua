@@ -1,0 +1,86 @@
+--- weir chat: a conversation in a terminal.
+local args = require "weir.args"
+local core = require "weir.core"
+local errors = require "weir.errors"
+local weir = require "weir"
+
+local chat = {
+  summary = "talk with a model",
+  usage = "MODEL [option...]",
+  help = [[
+Talks with a model. Ctrl-C stops an answer, Ctrl-D ends. At the prompt:
+  /reset   forget what was said
+  /help    say this
+  /quit    end]],
+  positional = {"MODEL"},
+  options = args.join({
+    {flags = "--system", type = "string", value = "TEXT", text = "what the model is told first"},
+    {flags = "-n", type = "count", text = "tokens of an answer at most"},
+  }, args.sampling, args.load),
+}
+
+local function beginning(o)
+  return o.system and {{role = "system", content = o.system}} or {}
+end
+
+-- Shows an answer as it comes; what was there is kept when Ctrl-C stops it.
+local function answer(model, messages, request, program)
+  local pieces = {}
+  request.stream = function(piece)
+    pieces[#pieces + 1] = piece
+    io.stdout:write(piece)
+    io.stdout:flush()
+  end
+  local ok, e = pcall(model.chat, model, messages, request)
+  io.stdout:write "\n"
+  if not ok then
+    if not (program.calm() or core.interrupted()) then
+      io.stderr:write("weir chat: ", errors.is(e) and tostring(e) or errors.text(e), "\n")
+      table.remove(messages)
+      return
+    end
+    collectgarbage() -- the broken-off generation is cancelled when it is collected
+  end
+  messages[#messages + 1] = {role = "assistant", content = table.concat(pieces)}
+end
+
+-- The next line that is no command; nil: the end.
+local function read(o, messages, program)
+  while true do
+    io.stdout:write(#messages > #beginning(o) and "\n> " or "> ")
+    io.stdout:flush()
+    local line, why = core.read_line()
+    program.calm()
+    core.interrupted()
+    if line == "/quit" or why == "end" then
+      io.stdout:write(line and "" or "\n")
+      return nil
+    elseif line == "/reset" then
+      for i = #messages, #beginning(o) + 1, -1 do
+        messages[i] = nil
+      end
+    elseif line == "/help" then
+      io.stdout:write(chat.help, "\n")
+    elseif line and line:sub(1, 1) == "/" then
+      io.stdout:write("no command ", line, "; /help lists them\n")
+    elseif line and line:match "%S" then
+      return line
+    elseif not line then
+      io.stdout:write "\n"
+    end
+  end
+end
+
+function chat.run(o, program)
+  local request = args.sampling_options(o)
+  request.max_tokens = o.n
+  local model = weir.load(o[1], args.load_options(o))
+  local messages = beginning(o)
+  for line in function() return read(o, messages, program) end do
+    messages[#messages + 1] = {role = "user", content = line}
+    answer(model, messages, request, program)
+  end
+  return 0
+end
+
+return chat

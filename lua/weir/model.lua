@@ -1,0 +1,316 @@
+--- Models: loading, generating, chatting, passes. Everything is messages to the model's actors (actors/verbs.def); this file only words them.
+-- @module weir.model
+local ffi = require "ffi"
+local core = require "weir.core"
+local weir = require "weir"
+local errors = require "weir.errors"
+local template = require "weir.template"
+local tensor = require "weir.tensor"
+
+local Model, Generation = {}, {}
+Model.__index, Generation.__index = Model, Generation
+
+-- ---- token ids on the wire: bin of int32, little endian ----
+
+local function to_ids(bytes)
+  local size = type(bytes) == "string" and #bytes or bytes:size()
+  local data = ffi.cast("const int32_t *", type(bytes) == "string" and bytes or bytes:pointer())
+  local ids = {}
+  for i = 1, math.floor(size / 4) do
+    ids[i] = data[i - 1]
+  end
+  return ids
+end
+
+local function from_ids(ids)
+  if type(ids) ~= "table" then
+    error(errors.new("ETYPE", "token ids are an array of integers, got a " .. type(ids)), 3)
+  end
+  local data = ffi.new("int32_t[?]", math.max(#ids, 1))
+  for i, id in ipairs(ids) do
+    if type(id) ~= "number" or id % 1 ~= 0 or id < 0 or id >= 2 ^ 31 then
+      error(errors.new("ETOKEN", ("token %d is %s; wanted an id, an integer from 0 on"):format(i, tostring(id))), 3)
+    end
+    data[i - 1] = id
+  end
+  return weir.bin(ffi.string(data, 4 * #ids))
+end
+
+-- ---- options ----
+
+-- Refuses what is not in `known`, so that a misspelt option is not lost.
+local function check_options(what, options, known)
+  if type(options) ~= "table" then
+    error(errors.new("ETYPE", what .. " takes a table of options, got a " .. type(options)), 3)
+  end
+  for name in pairs(options) do
+    if not known[name] then
+      error(errors.new("EINVAL", what .. " has no option '" .. tostring(name) .. "'"), 3)
+    end
+  end
+end
+
+local function set(...)
+  local names = {}
+  for _, name in ipairs {...} do
+    names[name] = true
+  end
+  return names
+end
+
+local load_options = set("threads", "context", "tile", "activations", "kv", "progress")
+local generate_options = set("prompt", "tokens", "max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "stop", "ignore_end", "credit")
+local chat_options = set("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "stop", "ignore_end", "credit", "template", "stream")
+local forward_options = set("tokens", "prompt", "hidden", "logits")
+local tokenize_options = set("special", "bounds")
+
+-- ---- loading ----
+
+-- An actor that runs fn(done, total) for each report of progress.
+local function progress_actor(fn)
+  return weir.spawn_with({name = "progress"}, function()
+    while true do
+      local m = weir.receive()
+      if m.verb == "progress" then
+        fn(m:args())
+      end
+    end
+  end)
+end
+
+-- Runs fn when the proxy is collected. fn must not hold what holds the proxy.
+local function finalizer(fn)
+  local proxy = newproxy(true)
+  getmetatable(proxy).__gc = fn
+  return proxy
+end
+
+--- Loads a model. Waits until it is ready.
+-- @tparam string what a GGUF file, or a name kept by `weir fetch`
+-- @tparam[opt] table options threads, context (positions), tile (rows), activations ("int8" or "f32"), kv ("f16" or "f32"), progress (function(done, total))
+-- @treturn table the model: methods below, `info` (what its file says)
+function Model.load(what, options)
+  options = options or {}
+  check_options("weir.load", options, load_options)
+  local address = core.model_spawn()
+  local progress = options.progress and progress_actor(options.progress)
+  local info, e = weir.try_call_with({to = address, timeout = false}, "load", what, {
+    threads = options.threads, context = options.context, tile = options.tile, activations = options.activations, kv = options.kv, progress = progress,
+  })
+  if progress then
+    weir.stop(progress)
+  end
+  if not info then
+    weir.kill(address)
+    error(e, 0)
+  end
+  for key, value in pairs(info) do
+    info[key] = value ~= weir.null and value or nil
+  end
+  local number = core.made()
+  local self = {info = info, address = address, generator = info.generator, stepper = info.stepper}
+  self.guard = finalizer(function()
+    if core.made() == number then
+      core.stop(address)
+    end
+  end)
+  return setmetatable(self, Model)
+end
+
+--- Stops the model's actors. Generations under way end with an error. May be repeated.
+function Model:close()
+  if not self.closed then
+    self.closed = true
+    weir.stop(self.address)
+  end
+end
+
+local function check_open(self)
+  if self.closed then
+    error(errors.new("ESTATE", "the model is closed"), 3)
+  end
+end
+
+-- ---- generating ----
+
+--- Starts a generation.
+-- @tparam table options prompt (text, or parts {text, special}) or tokens (array of ids); max_tokens, temperature (0: greedy), top_k, top_p, min_p, seed, stop
+-- (array of strings), ignore_end
+-- @return an iterator over pieces of text: `for piece in model:generate{...} do`. It has close(), tokens (ids so far) and, after the end, finish: reason
+-- ("stop", "length", "context"), stop, prompt_tokens, tokens, prefill and decode (seconds), tokens_per_second. Left alone it stalls a few pieces ahead;
+-- collection or the end of its actor cancels it.
+function Model:generate(options)
+  check_open(self)
+  check_options("generate", options, generate_options)
+  local request = {}
+  for name, value in pairs(options) do
+    request[name] = value
+  end
+  if request.tokens then
+    request.tokens = from_ids(request.tokens)
+  end
+  if type(request.stop) == "string" then
+    request.stop = {request.stop}
+  end
+  local generator = self.generator
+  local id = weir.call_with({to = generator, timeout = false}, "generate", request)
+  local number = core.made()
+  local it = setmetatable({model = self, id = id, tokens = {}}, Generation)
+  local state = {open = true}
+  it.state = state
+  it.guard = finalizer(function()
+    if state.open and core.made() == number then
+      core.send(true, generator, "cancel", id)
+    end
+  end)
+  return it
+end
+
+local function finish_of(reply, count)
+  local null = weir.null
+  local decode = reply.decode_s ~= null and reply.decode_s or 0
+  local stop = reply.stop
+  return {
+    reason = reply.reason, stop = stop ~= null and stop or nil, prompt_tokens = reply.prompt_tokens, tokens = reply.generated or count,
+    prefill = reply.prefill_s, decode = decode,
+    tokens_per_second = decode and decode > 0 and (reply.generated - 1) / decode or nil,
+  }
+end
+
+--- The next piece of text; nil at the end, when `finish` is there.
+function Generation:__call()
+  while self.state.open do
+    local reply, e = weir.try_call_with({to = self.model.generator, timeout = false}, "next", self.id)
+    if not reply then
+      self.state.open = false
+      error(e, 0)
+    end
+    for _, id in ipairs(to_ids(reply.tokens)) do
+      self.tokens[#self.tokens + 1] = id
+    end
+    if reply.done then
+      self.state.open = false
+      self.finish = finish_of(reply, #self.tokens)
+    end
+    if reply.text ~= "" then
+      return reply.text
+    end
+  end
+  return nil
+end
+
+--- Cancels what is left. May be repeated.
+function Generation:close()
+  if self.state.open then
+    self.state.open = false
+    weir.try_send(self.model.generator, "cancel", self.id)
+  end
+end
+
+-- The whole text; each piece is shown to `stream`.
+local function collect(it, stream)
+  local pieces = {}
+  for piece in it do
+    pieces[#pieces + 1] = piece
+    if stream then
+      stream(piece)
+    end
+  end
+  return table.concat(pieces), it.finish
+end
+
+--- Generates to the end. Options as generate.
+-- @treturn string the text
+-- @treturn table finish
+function Model:complete(options)
+  return collect(self:generate(options))
+end
+
+--- Answers a chat.
+-- @tparam table messages array of {role = "system"|"user"|"assistant", content = text}
+-- @tparam[opt] table options as generate; stream = function(piece); template = function(messages) returning parts {text, special}
+-- @treturn string the answer
+-- @treturn table finish
+function Model:chat(messages, options)
+  options = options or {}
+  check_options("chat", options, chat_options)
+  local request = {}
+  for name, value in pairs(options) do
+    request[name] = value
+  end
+  request.template, request.stream = nil, nil
+  request.prompt = options.template and options.template(messages) or template.render(self.info.template, messages)
+  return collect(self:generate(request), options.stream)
+end
+
+-- ---- passes ----
+
+-- How an error of one run in a pass's reply is told.
+local function run_error(run)
+  for name, code in pairs(weir.codes) do
+    if code.number == run[2] then
+      return errors.new(name, run[3])
+    end
+  end
+  return errors.new("EINVAL", tostring(run[3]))
+end
+
+local function tensors_of(info, reply, hidden)
+  local result = {rows = reply.rows, outputs = reply.outputs}
+  result.logits = tensor.new(reply.logits, "F32", {reply.outputs, info.vocab})
+  if hidden then
+    local all = tensor.new(reply.hidden, "F32", {info.layers + 1, reply.rows, info.width})
+    result.hidden = {}
+    for k = 0, info.layers do
+      result.hidden[k] = all:row(k)
+    end
+  end
+  return result
+end
+
+--- One pass over tokens from an empty state.
+-- @tparam table options tokens (array of ids) or prompt (text); logits ("all", "last"); hidden (true: also what every layer gives)
+-- @treturn table tokens; logits: tensor [outputs][vocab]; hidden[0..layers]: tensors [rows][width] (0: embeddings, k: after layer k, the last one after
+-- the final norm)
+function Model:forward(options)
+  check_open(self)
+  check_options("forward", options, forward_options)
+  local tokens = options.tokens or self:tokenize(options.prompt or "", {bounds = true})
+  local bytes = from_ids(tokens)
+  local sequence = weir.call(self.stepper, "open")
+  local reply, e = weir.try_call_with({to = self.stepper, timeout = false}, "pass", {
+    runs = {{sequence, 0, bytes, {logits = options.logits or "all"}}}, hidden = options.hidden or false, return_logits = true,
+  })
+  weir.try_send(self.stepper, "close", sequence)
+  if reply and reply.errors and reply.errors[1] then
+    e, reply = run_error(reply.errors[1]), nil
+  end
+  if not reply then
+    error(e, 0)
+  end
+  local result = tensors_of(self.info, reply, options.hidden)
+  result.tokens = tokens
+  return result
+end
+
+-- ---- text ----
+
+--- Token ids of a text (or of parts {text, special}).
+-- @param text
+-- @tparam[opt] table options special (recognise control tokens in a text), bounds (add beginning and end as the model's file says)
+function Model:tokenize(text, options)
+  check_open(self)
+  options = options or {}
+  check_options("tokenize", options, tokenize_options)
+  return to_ids(weir.call_with({to = self.generator, timeout = false}, "tokenize", text, {special = options.special or false, bounds = options.bounds or false}))
+end
+
+--- The text of token ids.
+-- @tparam table ids
+-- @tparam[opt] table options special (control tokens as text too)
+function Model:detokenize(ids, options)
+  check_open(self)
+  return weir.call(self.generator, "detokenize", from_ids(ids), {special = options and options.special or false})
+end
+
+return Model
