@@ -26,13 +26,19 @@ static void end_failed(weir_actor *self, weir__pass *p) {
     on_aborted(self, p, NULL, NULL);
 }
 
+static int notify(weir__stepper *s, weir__pass *p, weir_verb verb, int64_t arg);
+
 void weir__drive_fail(weir_actor *self, weir__pass *p, weir_error *error) {
     weir__stepper *s = weir_state(self);
-    if (p->error)
+    if (p->error) {
         weir_error_free(error);
-    else
+    } else {
         p->error = error;
-    weir__stream_skip(s->stream);
+        if (p->phase != WEIR__QUEUED) {
+            weir__stream_skip(s->stream);
+            notify(s, p, s->pass_done, (int64_t)p->id); /* when it is there, nothing of this pass is on the stream, and its failure is cleared */
+        }
+    }
     /* a pass that waits for a reply of the policy, or for its notices, ends when they are there */
     if (p->notices == 0 && (p->phase == WEIR__RUNNING || p->phase == WEIR__QUEUED))
         end_failed(self, p);
@@ -171,7 +177,8 @@ static int submit_whole(weir__stepper *s, weir__pass *p) {
 
 /* ---- unit by unit ---- */
 
-static int submit_unit(weir__stepper *s, weir__pass *p, uint32_t u) {
+/* done: an event to record after the unit's work, or NULL. */
+static int submit_unit(weir__stepper *s, weir__pass *p, uint32_t u, weir__event *done) {
     uint32_t tiles = weir__forward_tiles(s->forward);
     int code;
     if (u == s->units) { /* the static modules: final norm, head, sampling */
@@ -184,6 +191,8 @@ static int submit_unit(weir__stepper *s, weir__pass *p, uint32_t u) {
     }
     if (!code)
         code = keep_blob(s, u);
+    if (!code && done)
+        code = weir__stream_record(s->stream, done);
     return code ? code : notify(s, p, u == s->units ? s->pass_done : s->unit_done, u == s->units ? (int64_t)p->id : (int64_t)u);
 }
 
@@ -198,21 +207,12 @@ static void on_completed(weir_actor *self, void *data, const weir_message *reply
         advance(self, p);
 }
 
-/* Hands the unit back with the event after its work; the next acquire waits for the answer. */
-static int complete(weir_actor *self, weir__pass *p, uint32_t u) {
+/* Hands the unit back with the event after its work (its count is taken); the next acquire waits for the answer. */
+static int complete(weir_actor *self, weir__pass *p, uint32_t u, weir__event *done) {
     weir__stepper *s = weir_state(self);
-    weir__event *e;
-    int code = weir__event_new(s->device, &e);
-    if (code)
-        return code;
-    code = weir__stream_record(s->stream, e);
-    if (code) {
-        weir__event_unref(e);
-        return code;
-    }
     p->phase = WEIR__COMPLETE;
-    weir_body *b = weir_pack(s->system, "ih", (int64_t)u, (weir_handle){&weir__event_handle, e});
-    code = weir_call(self, s->options.policy, s->complete, b, 0, on_completed, p, NULL);
+    weir_body *b = weir_pack(s->system, "ih", (int64_t)u, (weir_handle){&weir__event_handle, done});
+    int code = b ? weir_call(self, s->options.policy, s->complete, b, 0, on_completed, p, NULL) : WEIR_ENOMEM;
     if (code)
         p->phase = WEIR__RUNNING;
     return code;
@@ -238,9 +238,14 @@ static void on_acquired(weir_actor *self, void *data, const weir_message *reply,
     }
     set_lease(s, u, blob);
     p->unit++;
-    int code = submit_unit(s, p, u);
+    weir__event *done = NULL;
+    int code = weir__event_new(s->device, &done);
     if (!code)
-        code = complete(self, p, u);
+        code = submit_unit(s, p, u, done);
+    if (!code)
+        code = complete(self, p, u, done);
+    else
+        weir__event_unref(done);
     submit_failed(self, p, code);
 }
 
@@ -265,7 +270,7 @@ static void advance(weir_actor *self, weir__pass *p) {
         }
         p->unit++;
         p->standing++;
-        if (submit_failed(self, p, submit_unit(s, p, u)))
+        if (submit_failed(self, p, submit_unit(s, p, u, NULL)))
             return;
     }
 }
@@ -355,13 +360,11 @@ static weir__pass *noticed(weir_actor *self, int64_t status) {
         return NULL;
     p->notices--;
     if (status && !p->error)
-        p->error = weir_error_new((int)status, NULL, NULL, "%s while a pass ran on %s", weir_code_text((int)status), weir__device_name(s->device));
-    if (!p->error)
+        weir__drive_fail(self, p, weir_error_new((int)status, NULL, NULL, "%s while a pass ran on %s", weir_code_text((int)status), weir__device_name(s->device)));
+    else if (!p->error)
         return p;
-    if (p->phase == WEIR__RUNNING) {
-        weir__stream_skip(s->stream);
+    else if (p->phase == WEIR__RUNNING)
         failing(self, p);
-    }
     return NULL;
 }
 

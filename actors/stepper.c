@@ -31,21 +31,34 @@ static int prepare(weir__stepper *s, weir_error **error) {
     s->leases = weir__alloc(s->system, sizeof *s->leases * (s->units + 1));
     if (!code && (!s->granted || !s->leases))
         code = weir_fail(error, WEIR_ENOMEM, "stepper: no memory");
-    return code ? code : weir__stream_run(s->stream, s->forward->tables);
+    if (!code)
+        code = weir__stream_run(s->stream, s->forward->tables);
+    return code ? code : weir__stream_notify(s->stream, s->self, s->tables_done, 0);
 }
 
 static void on_prepare(weir_actor *self, const weir_message *m) {
     weir__stepper *s = weir_state(self);
     weir_error *error = NULL;
     int code = s->forward ? WEIR_EBUSY : prepare(s, &error);
-    if (code) {
-        reply_error(self, m, code, error);
-        return;
-    }
-    s->preparing = weir_defer(self, m);
-    code = weir_call(self, s->options.experts, s->banks, NULL, 0, on_banks, s, NULL);
     if (code)
-        weir_answer_error(self, s->preparing, weir_error_new(code, NULL, NULL, "experts.banks cannot be asked"));
+        reply_error(self, m, code, error);
+    else
+        s->preparing = weir_defer(self, m);
+}
+
+static bool read_notice(const weir_message *m, int64_t *status, int64_t *arg) {
+    weir_cursor c = weir_read(weir_message_body(m), NULL);
+    return weir_read_int(&c, status) && weir_read_int(&c, arg);
+}
+
+static void on_tables_done(weir_actor *self, const weir_message *m) {
+    weir__stepper *s = weir_state(self);
+    int64_t status, arg;
+    if (!read_notice(m, &status, &arg))
+        return;
+    int code = status ? (int)status : weir_call(self, s->options.experts, s->banks, NULL, 0, on_banks, s, NULL);
+    if (code)
+        weir_answer_error(self, s->preparing, weir_error_new(code, NULL, NULL, "preparing the stepper: %s", weir_code_text(code)));
 }
 
 /* ---- sequences ---- */
@@ -175,11 +188,6 @@ static void on_cancel(weir_actor *self, const weir_message *m) {
         weir__drive_fail(self, s->current, weir_error_new(WEIR_ECANCELLED, NULL, NULL, "the pass was cancelled"));
 }
 
-static bool read_notice(const weir_message *m, int64_t *status, int64_t *arg) {
-    weir_cursor c = weir_read(weir_message_body(m), NULL);
-    return weir_read_int(&c, status) && weir_read_int(&c, arg);
-}
-
 static void on_unit_done(weir_actor *self, const weir_message *m) {
     int64_t status, ordinal;
     if (read_notice(m, &status, &ordinal))
@@ -215,7 +223,8 @@ static void fini(weir_system *system, void *state) {
 }
 
 static const weir_handler handlers[] = {{"prepare", on_prepare}, {"open", on_open},           {"close", on_close},         {"pass", on_pass},
-                                        {"cancel", on_cancel},   {"unit_done", on_unit_done}, {"pass_done", on_pass_done}, {NULL, NULL}};
+                                        {"cancel", on_cancel},   {"unit_done", on_unit_done}, {"pass_done", on_pass_done},
+                                        {"tables_done", on_tables_done}, {NULL, NULL}};
 const weir_behaviour weir__stepper_behaviour = {.name = "stepper", .handlers = handlers, .down = on_down, .fini = fini};
 
 int weir__stepper_spawn(weir_system *system, weir__device *d, weir__checkpoint *c, const weir__stepper_options *o, weir_address *out, weir_error **error) {
@@ -227,7 +236,8 @@ int weir__stepper_spawn(weir_system *system, weir__device *d, weir__checkpoint *
         weir_verb *verb;
         const char *name;
     } verbs[] = {{&s->begin, "begin"},   {&s->acquire, "acquire"}, {&s->complete, "complete"},   {&s->finish, "finish"},
-                 {&s->abort, "abort"},   {&s->banks, "banks"},     {&s->unit_done, "unit_done"}, {&s->pass_done, "pass_done"}};
+                 {&s->abort, "abort"},   {&s->banks, "banks"},     {&s->unit_done, "unit_done"}, {&s->pass_done, "pass_done"},
+                 {&s->tables_done, "tables_done"}};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         *verbs[i].verb = weir_intern(system, verbs[i].name);
     int code = weir_spawn(system, &weir__stepper_behaviour, s, NULL, out, error);

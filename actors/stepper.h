@@ -57,7 +57,7 @@ typedef struct weir__stepper {
     int64_t generation;    /* of the policy's standing grants */
     bool *granted;         /* [units + 1] */
     weir__buffer **leases; /* [units + 1] blobs that the slots point at */
-    weir_verb begin, acquire, complete, finish, abort, banks, unit_done, pass_done;
+    weir_verb begin, acquire, complete, finish, abort, banks, unit_done, pass_done, tables_done;
 } weir__stepper;
 
 /* pass.c */
