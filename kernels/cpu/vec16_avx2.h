@@ -104,6 +104,20 @@ INLINE void ivec16_store_i8(int8_t *p, ivec16 x) {
     _mm_storeu_si128((__m128i *)p, _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
 }
 
+INLINE float vec16_sum(vec16 x) {
+    __m256 s = _mm256_add_ps(x.a, x.b);
+    __m128 t = _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
+    t = _mm_add_ps(t, _mm_movehl_ps(t, t));
+    return _mm_cvtss_f32(_mm_add_ss(t, _mm_movehdup_ps(t)));
+}
+
+INLINE float vec16_max_lane(vec16 x) {
+    __m256 s = _mm256_max_ps(x.a, x.b);
+    __m128 t = _mm_max_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
+    t = _mm_max_ps(t, _mm_movehl_ps(t, t));
+    return _mm_cvtss_f32(_mm_max_ss(t, _mm_movehdup_ps(t)));
+}
+
 INLINE int32_t ivec16_sum(ivec16 x) {
     __m256i s = _mm256_add_epi32(x.a, x.b);
     __m128i t = _mm_add_epi32(_mm256_castsi256_si128(s), _mm256_extracti128_si256(s, 1));

@@ -91,6 +91,21 @@ INLINE ivec16 ivec16_load(const void *p) {
 INLINE void ivec16_store_i8(int8_t *p, ivec16 x) {
     _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(x));
 }
+
+INLINE float vec16_sum(vec16 x) {
+    __m256 s = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    __m128 t = _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
+    t = _mm_add_ps(t, _mm_movehl_ps(t, t));
+    return _mm_cvtss_f32(_mm_add_ss(t, _mm_movehdup_ps(t)));
+}
+
+INLINE float vec16_max_lane(vec16 x) {
+    __m256 s = _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    __m128 t = _mm_max_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
+    t = _mm_max_ps(t, _mm_movehl_ps(t, t));
+    return _mm_cvtss_f32(_mm_max_ss(t, _mm_movehdup_ps(t)));
+}
+
 INLINE int32_t ivec16_sum(ivec16 x) {
     return _mm512_reduce_add_epi32(x);
 }

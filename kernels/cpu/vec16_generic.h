@@ -108,6 +108,20 @@ INLINE void ivec16_store_i8(int8_t *p, ivec16 a) {
     LANES p[i] = (int8_t)a.i[i];
 }
 
+INLINE float vec16_sum(vec16 a) {
+    for (int step = 8; step; step /= 2)
+        for (int i = 0; i < step; i++)
+            a.f[i] = a.f[i] + a.f[i + step];
+    return a.f[0];
+}
+
+INLINE float vec16_max_lane(vec16 a) {
+    for (int step = 8; step; step /= 2)
+        for (int i = 0; i < step; i++)
+            a.f[i] = a.f[i] > a.f[i + step] ? a.f[i] : a.f[i + step];
+    return a.f[0];
+}
+
 INLINE int32_t ivec16_sum(ivec16 a) {
     int32_t s = 0;
     LANES s += a.i[i];

@@ -43,24 +43,33 @@ typedef struct team {
     _Atomic unsigned arrived;
 } team;
 
-static void run_items(team *t, unsigned worker) {
+static void meet(team *t, int nth) {
+    unsigned want = (unsigned)nth * t->threads;
+    atomic_fetch_add(&t->arrived, 1);
+    while (atomic_load_explicit(&t->arrived, memory_order_acquire) < want)
+        ;
+}
+
+/* Returns when this thread saw that all are there. */
+static double run_items(team *t, unsigned worker) {
+    meet(t, 1);
+    double start = now();
     for (int i = 0; i < t->count; i++) {
         weir_work w = {worker, t->threads, &t->next[i]};
         t->table->run[t->items[i].kernel](t->items[i].args, &w);
-        unsigned want = (unsigned)(i + 1) * t->threads;
-        atomic_fetch_add(&t->arrived, 1);
-        while (atomic_load_explicit(&t->arrived, memory_order_acquire) < want)
-            ;
+        meet(t, i + 2);
     }
+    return start;
 }
 
 typedef struct member {
     team *team;
     unsigned worker;
+    double start;
 } member;
 static void *run_member(void *data) {
     member *m = data;
-    run_items(m->team, m->worker);
+    m->start = run_items(m->team, m->worker);
     return NULL;
 }
 
@@ -70,15 +79,15 @@ static double run_once(team *t) {
     for (int i = 0; i < t->count; i++)
         atomic_store(&t->next[i], 0);
     atomic_store(&t->arrived, 0);
-    double start = now();
     for (unsigned i = 1; i < t->threads; i++) {
-        m[i] = (member){t, i};
+        m[i] = (member){t, i, 0};
         pthread_create(&thread[i], NULL, run_member, &m[i]);
     }
-    run_items(t, 0);
-    double end = now();
-    for (unsigned i = 1; i < t->threads; i++)
+    double start = run_items(t, 0), end = now();
+    for (unsigned i = 1; i < t->threads; i++) {
         pthread_join(thread[i], NULL);
+        start = m[i].start < start ? m[i].start : start;
+    }
     return end - start;
 }
 
@@ -168,8 +177,8 @@ static void bench_decode(int level, unsigned threads) {
     double q4 = best_of(level, threads, items, n, 15);
     items[n] = (item){WEIR_K_matmul, &head};
     double all = best_of(level, threads, items, n + 1, 15), q8 = best_of(level, threads, items + n, 1, 15);
-    printf("%-8s %u  decode: layers %.3f ms %.1f GB/s, head %.3f ms %.1f GB/s, all %.3f ms = %.0f tokens/s\n", weir_cpu_level_name(level), threads,
-           q4 * 1e3, (double)layer_bytes / q4 / 1e9, q8 * 1e3, (double)head_bytes / q8 / 1e9, all * 1e3, 1 / all);
+    printf("%-8s %u  decode: layers %.3f ms %.1f GB/s, head %.3f ms %.1f GB/s, all %.3f ms = %.0f tokens/s\n", weir_cpu_level_name(level),
+           threads, q4 * 1e3, (double)layer_bytes / q4 / 1e9, q8 * 1e3, (double)head_bytes / q8 / 1e9, all * 1e3, 1 / all);
 }
 
 static void bench_prefill(int level, unsigned threads) {
@@ -191,7 +200,8 @@ static void bench_attention(int level, unsigned threads) {
     static void *partial;
     size_t pool = (size_t)CONTEXT * KV_HEADS * DIM * 2;
     if (!a.kv.k) {
-        a = (weir_k_attention){.step = &step, .q = x, .ldq = QKV, .heads = HEADS, .scale = 0.125f, .splits = CONTEXT / 256, .out = y, .acts = acts};
+        a = (weir_k_attention){
+            .step = &step, .q = x, .ldq = QKV, .heads = HEADS, .scale = 0.125f, .splits = CONTEXT / 256, .out = y, .acts = acts};
         a.kv = (weir_kv){memory(pool), memory(pool), WEIR_F16, KV_HEADS, DIM, 0};
         a.partial = partial = memory(weir_attention_workspace(HEADS, DIM, CONTEXT / 256));
     }
@@ -199,12 +209,13 @@ static void bench_attention(int level, unsigned threads) {
         blocks[i] = i;
     item items[2] = {{WEIR_K_attention, &a}, {WEIR_K_attention_merge, &a}};
     for (int rows = 1; rows <= ROWS; rows += ROWS - 1) {
-        step = (weir_step){.rows = rows, .tile_rows = rows, .blocks_per_sequence = CONTEXT / 32, .blocks = blocks, .slot = slots, .position = positions};
+        step = (weir_step){
+            .rows = rows, .tile_rows = rows, .blocks_per_sequence = CONTEXT / 32, .blocks = blocks, .slot = slots, .position = positions};
         for (int i = 0; i < rows; i++)
             positions[i] = 511 - (rows - 1) + i;
         double s = best_of(level, threads, items, 2, 20);
-        printf("%-8s %u  attention: %3d rows at 512: %.1f us a layer, %.0f rows/s of %d layers\n", weir_cpu_level_name(level), threads, rows, s * 1e6,
-               rows / s / LAYERS, LAYERS);
+        printf("%-8s %u  attention: %3d rows at 512: %.1f us a layer, %.0f rows/s of %d layers\n", weir_cpu_level_name(level), threads,
+               rows, s * 1e6, rows / s / LAYERS, LAYERS);
     }
 }
 
@@ -220,15 +231,16 @@ static void bench_rest(int level) {
     void *base = w;
     step = (weir_step){.tile_rows = 1, .outputs = 1, .out_rows = 1, .sample = &sample, .sampled = &sampled};
     weir_k_sample a = {.step = &step, .logits = logits, .vocab = VOCAB, .workspace = memory(weir_sample_workspace(VOCAB)), .workers = 1};
-    weir_k_rmsnorm norm = {.step = &step, .x = x, .x_rows = WEIR_ROWS_PASS, .width = WIDTH, .weight_base = &base, .eps = 1e-5f, .acts = acts};
+    weir_k_rmsnorm norm = {
+        .step = &step, .x = x, .x_rows = WEIR_ROWS_PASS, .width = WIDTH, .weight_base = &base, .eps = 1e-5f, .acts = acts};
     item one = {WEIR_K_sample, &a}, two = {WEIR_K_rmsnorm, &norm};
     double top_k = best_of(level, 1, &one, 1, 20);
     sample = (weir_sample){.temperature = 0.8f, .top_p = 0.9f};
     double top_p = best_of(level, 1, &one, 1, 20);
     sample = (weir_sample){0};
     double greedy = best_of(level, 1, &one, 1, 20), rms = best_of(level, 1, &two, 1, 20);
-    printf("%-8s 1  sample: top-k 40 %.0f us, top-p 0.9 %.0f us, greedy %.0f us; rmsnorm of a row %.2f us\n", weir_cpu_level_name(level), top_k * 1e6,
-           top_p * 1e6, greedy * 1e6, rms * 1e6);
+    printf("%-8s 1  sample: top-k 40 %.0f us, top-p 0.9 %.0f us, greedy %.0f us; rmsnorm of a row %.2f us\n", weir_cpu_level_name(level),
+           top_k * 1e6, top_p * 1e6, greedy * 1e6, rms * 1e6);
 }
 
 int main(int argc, char **argv) {

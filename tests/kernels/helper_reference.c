@@ -34,7 +34,9 @@ float ref_exp(float x) {
     static const float c[7] = {1.0f, 1.0f, 0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558b6p-5f, 0x1.1239a2p-7f, 0x1.6a4744p-10f};
     if (isnan(x))
         return x;
-    x = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;
+    if (x <= -86.0f)
+        return 0;
+    x = x > 89.0f ? 89.0f : x;
     float n = (float)nearbyint((double)x * (double)0x1.715476p+0f), r = fmaf(n, -0x1.62e4p-1f, x), p = c[6];
     r = fmaf(n, -0x1.7f7d1cp-20f, r);
     for (int i = 5; i >= 0; i--)

