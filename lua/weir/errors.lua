@@ -55,14 +55,16 @@ function errors.text(value)
   return "error value of type " .. type(value)
 end
 
---- An error object of any error value, with a traceback if it has none.
+--- An error object of any error value, with a traceback if it has none (and does not refuse one: traceback = false).
 function errors.wrap(value, traceback)
   if errors.is(value) then
     local copy = {}
     for k, v in pairs(value) do
       copy[k] = v
     end
-    copy.traceback = copy.traceback or traceback
+    if copy.traceback == nil then
+      copy.traceback = traceback
+    end
     return setmetatable(copy, meta)
   end
   return errors.new("ELUA", errors.text(value), {traceback = traceback, value = value})
@@ -77,7 +79,7 @@ function errors.report(e)
   local what = ""
   while e and #parts < 32 do
     parts[#parts + 1] = what .. (e.code == "ELUA" and tostring(e.text) or line(e))
-    parts[#parts + 1] = e.traceback
+    parts[#parts + 1] = e.traceback or nil
     e, what = e.cause, "caused by "
   end
   return table.concat(parts, "\n")

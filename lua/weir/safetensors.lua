@@ -93,11 +93,13 @@ local function check_entry(path, name, entry, data_size)
   if not bytes then
     malformed(path, "tensor '%s' has type %s, which is not read here", name, tostring(entry.dtype))
   end
-  for _, size in ipairs(entry.shape) do
+  local sizes = {}
+  for i, size in ipairs(entry.shape) do
     bytes = is_count(size) and bytes * size or -1
+    sizes[i] = tostring(size)
   end
   if bytes ~= last - first then
-    malformed(path, "tensor '%s' has shape [%s] and %d bytes of data", name, table.concat(entry.shape, ", "), last - first)
+    malformed(path, "tensor '%s' has shape [%s] and %d bytes of data", name, table.concat(sizes, ", "), last - first)
   end
 end
 
@@ -112,8 +114,9 @@ local function read_header(path, file)
   if n > size - 8 or n > MAX_HEADER then
     malformed(path, "a header of %.0f bytes in a file of %d", n, size)
   end
-  local header = core.json.decode(file:read(n))
-  if type(header) ~= "table" then
+  local text = file:read(n) or ""
+  local header = core.json.decode(text)
+  if not text:match "^%s*{" then
     malformed(path, "the header is no JSON object")
   end
   return header, 8 + n, size - 8 - n
