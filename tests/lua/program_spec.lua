@@ -90,6 +90,7 @@ describe("program", function()
   it("lua_L27_a_script_that_fails_exits_with_1_and_says_where", function()
     local file = script 'local function inner() error "broken" end\ninner()'
     local code, out, err = helper.weir {file}
+    assert.are.equal("", out)
     assert.are.equal(1, code)
     assert.is_truthy(err:find(":1: broken", 1, true))
     assert.is_truthy(err:find "stack traceback:" and err:find("in function 'inner'", 1, true))
