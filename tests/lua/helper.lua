@@ -26,6 +26,11 @@ function helper.skip(reason)
   require "busted".pending(reason)
 end
 
+--- Skips the running test for what this build or machine cannot have: no failure with CI=true.
+function helper.skip_machine(reason)
+  require "busted".pending(reason)
+end
+
 --- Path of a file of the reference folder; skips the test if it is not there.
 function helper.reference(name)
   local folder = os.getenv "WEIR_REFERENCE" or helper.root .. "/../shared"
