@@ -7,6 +7,7 @@
 -- strings travel as str, `weir.bin(s)` as bin; integers below 2^53 as integers; bytes of 4 KiB and more arrive as a `weir.buffer`; 64-bit integers beyond
 -- 2^53 arrive as int64_t or uint64_t cdata. What is sent is copied: later changes of a table are not seen by the receiver.
 -- @module weir
+local ffi = require "ffi"
 local core = require "weir.core"
 local errors = require "weir.errors"
 local coroutines = require "weir.coroutines"
@@ -260,6 +261,11 @@ end
 --- Marks a table as a map, whatever its keys are: {} and tables with integer keys that are no 1..n.
 function weir.map(t)
   return setmetatable(t, map_meta)
+end
+
+--- The memory of a buffer as an FFI pointer to bytes; valid as long as the buffer.
+function core.buffer.pointer(buffer)
+  return ffi.cast("uint8_t *", buffer:address())
 end
 
 -- ---- models and tensors, loaded when they are used ----

@@ -1,7 +1,6 @@
 --- A typed view of memory: a weir.buffer, or memory that FFI made. Indices count from 0.
 -- @module weir.tensor
 local ffi = require "ffi"
-local core = require "weir.core"
 local errors = require "weir.errors"
 
 local tensor = {}
@@ -13,11 +12,6 @@ local types = {
 
 local meta = {}
 meta.__index = meta
-
---- The buffer's memory as an FFI pointer; valid as long as the buffer.
-function core.buffer.pointer(buffer)
-  return ffi.cast("uint8_t *", buffer:address())
-end
 
 local function elements(shape)
   local n = 1

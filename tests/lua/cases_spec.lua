@@ -47,6 +47,21 @@ describe("cases", function()
   end)
   after_each(function() weir.uncaught = uncaught end)
 
+  it("lua_L11_types_are_declared_once", function()
+    weir.send(weir.self(), "x", weir.bin(("x"):rep(8192)))
+    local buffer = weir.receive()[1]
+    for _ = 1, 70000 do
+      assert(buffer:pointer() ~= nil and weir.tensor(buffer, "F32", {4}).shape[1] == 4)
+    end
+    for _ = 1, 2000 do
+      for _, name in ipairs {"weir.safetensors", "weir.tensor", "weir.integers"} do
+        package.loaded[name] = nil
+        require(name)
+      end
+    end
+    assert.are.equal(9007199254740993LL, weir.json.decode "9007199254740993")
+  end)
+
   it("lua_L13_require_is_named", function()
     package.preload.weir_spec_sleeper = function() weir.sleep(0.001) end
     local e = in_actor(function() return select(2, pcall(require, "weir_spec_sleeper")) end)
