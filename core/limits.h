@@ -28,6 +28,7 @@
 #define WEIR_MAX_LAYERS 1024
 #define WEIR_MAX_WIDTH (1 << 20)       /* any one dimension of a model but the vocabulary */
 #define WEIR_MAX_VOCAB (1 << 22)
+#define WEIR_MAX_PIECE 4096            /* bytes of one piece of a vocabulary: looking one up costs its length; published ones have under 1,024 */
 #define WEIR_MAX_MERGES (1 << 24)      /* of a byte-level BPE; published ones have under 600,000 */
 #define WEIR_MAX_TEXT (1u << 30)       /* bytes of one text to the tokeniser, and of a vocabulary's pieces: positions are 32 bits wide */
 #define WEIR_DEFAULT_CONTEXT 8192      /* positions in the KV pool when the caller does not say */

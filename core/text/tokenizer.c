@@ -32,7 +32,10 @@ static int check(const weir__vocab *v, size_t *bytes, weir_error **error) {
     *bytes = 1;
     for (size_t i = 0; i < v->size; i++) {
         *bytes += v->pieces[i].size;
-        if (v->pieces[i].size > WEIR_MAX_TEXT || *bytes > WEIR_MAX_TEXT)
+        if (v->pieces[i].size > WEIR_MAX_PIECE)
+            return weir_fail(error, WEIR_EFORMAT, "%s: piece %zu: found %zu bytes, wanted at most %d", v->source, i, v->pieces[i].size,
+                             WEIR_MAX_PIECE);
+        if (*bytes > WEIR_MAX_TEXT)
             return weir_fail(error, WEIR_EFORMAT, "%s: the vocabulary's pieces have more than %u bytes", v->source, WEIR_MAX_TEXT);
         if (v->kinds && (v->kinds[i] < WEIR__NORMAL || v->kinds[i] > WEIR__BYTE))
             return weir_fail(error, WEIR_EFORMAT, "%s: piece %zu: found kind %d, wanted 1 to 6", v->source, i, v->kinds[i]);

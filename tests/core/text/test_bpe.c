@@ -264,6 +264,10 @@ static void broken_vocabularies_are_refused(void **state) {
     build(&b);
     b.kinds[7] = 9;
     refused(&b, WEIR_EFORMAT, "piece 7: found kind 9");
+    static char wide[WEIR_MAX_PIECE + 1];
+    build(&b);
+    b.pieces[8] = (weir__string){wide, sizeof wide};
+    refused(&b, WEIR_EFORMAT, "piece 8: found 4097 bytes");
     build(&b);
     b.v.size = 0;
     refused(&b, WEIR_EFORMAT, "0 pieces");
