@@ -141,7 +141,8 @@ void weir__due_unreserve(weir_system *s);
 void weir__due_set(weir_system *s, weir__due *d, int64_t at);
 void weir__due_clear(weir_system *s, weir__due *d);
 void weir__due_fire(weir_system *s, int64_t now); /* all that are due */
-int64_t weir__after(weir_system *s, int64_t ns);  /* now + ns, at most INT64_MAX */
+int64_t weir__later(int64_t at, int64_t ns); /* at + ns, at most INT64_MAX */
+int64_t weir__after(weir_system *s, int64_t ns);  /* weir__later from now */
 
 /* ---- actors ---- */
 

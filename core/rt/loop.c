@@ -100,7 +100,7 @@ static bool finished(weir_system *s, bool (*done)(void *data), void *data) {
 
 /* Turns until no actor is ready or it is time to look at the outside. True: the run is over. */
 static bool turns(weir_system *s, bool (*done)(void *data), void *data) {
-    int64_t until = s->now + WEIR_TURN_NS;
+    int64_t until = weir__later(s->now, WEIR_TURN_NS);
     while (s->ready_count) {
         weir_actor *a = weir__ready_pop(s);
         if (a->dead) {
@@ -123,11 +123,12 @@ static bool nothing_left(weir_system *s) {
 }
 
 static void iterate(weir_system *s, bool (*done)(void *data), void *data) {
-    while (!finished(s, done, data)) {
+    for (;;) {
         weir__inbox_take(s);
         s->now = weir_now(s);
-        weir__due_fire(s, s->now);
-        if (turns(s, done, data))
+        if (!weir__forked(s))
+            weir__due_fire(s, s->now);
+        if (finished(s, done, data) || turns(s, done, data))
             return;
         weir__verify_small(s);
         if (s->ready_count)

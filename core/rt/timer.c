@@ -3,9 +3,13 @@
 
 enum { HEAP_FIRST = 32, HEAP_WAYS = 4 };
 
+int64_t weir__later(int64_t at, int64_t ns) {
+    int64_t sum;
+    return __builtin_add_overflow(at, ns, &sum) ? INT64_MAX : sum;
+}
+
 int64_t weir__after(weir_system *s, int64_t ns) {
-    int64_t now = weir_now(s);
-    return ns > INT64_MAX - now ? INT64_MAX : now + ns;
+    return weir__later(weir_now(s), ns);
 }
 
 /* ---- the heap: children of i are 4(i-1)+2 .. 4(i-1)+5, from 1 ---- */
@@ -155,11 +159,6 @@ void weir_timer_cancel(weir_actor *self, uint64_t id) {
     weir__verify_small(self->system);
 }
 
-static int64_t add(int64_t a, int64_t b) {
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 void weir__timer_tick(weir_actor *self, weir__timer *t) {
     weir_system *s = self->system;
     t->queued = false;
@@ -171,7 +170,7 @@ void weir__timer_tick(weir_actor *self, weir__timer *t) {
     int64_t next = 0;
     if (t->kind == WEIR_TIMER_RATE) {
         missed = (uint64_t)((weir_now(s) - t->due.at) / t->period);
-        next = add(t->due.at, (int64_t)(missed + 1) * t->period);
+        next = weir__later(t->due.at, (int64_t)(missed + 1) * t->period);
     }
     t->running = true;
     t->fn(self, t->data, missed);
