@@ -16,7 +16,7 @@ static int setup(void **state) {
 }
 
 static const char *in_folder(const char *name) {
-    static char paths[4][128];
+    static char paths[4][512];
     static unsigned next;
     char *path = paths[next++ % 4];
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
