@@ -17,17 +17,23 @@ static void message_drop(holder *h) {
     letter_clear(&((message *)h)->letter);
 }
 
-void push_letter(lua_State *L, binding *b, task *t) {
+/* Pushes an empty message, which the collector clears. */
+static message *message_new(lua_State *L, binding *b) {
     message *m = lua_newuserdata(L, sizeof *m);
     memset(m, 0, sizeof *m);
-    m->letter = t->letter;
-    m->owner = t->address;
     m->holder.drop = message_drop;
     hold(b, &m->holder);
-    memset(&t->letter, 0, sizeof t->letter);
-    t->has_letter = false;
     luaL_getmetatable(L, metatable);
     lua_setmetatable(L, -2);
+    return m;
+}
+
+void push_letter(lua_State *L, binding *b, task *t) {
+    message *m = message_new(L, b);
+    m->letter = t->letter;
+    m->owner = t->address;
+    memset(&t->letter, 0, sizeof t->letter);
+    t->has_letter = false;
     if (m->letter.is_call) {
         t->owes = true;
         t->debt = m->letter.to;
@@ -167,10 +173,36 @@ static int message_tostring(lua_State *L) {
     return 1;
 }
 
+/* core.pack(...): the bytes of a message body with these arguments. */
+static int pack(lua_State *L) {
+    binding *b = binding_of(L);
+    system_of(L, b);
+    weir_body *body = encode(L, b, 1);
+    size_t n = 1;
+    const void *p = body ? weir_body_bytes(body, &n) : "\x90";
+    lua_pushlstring(L, p, n);
+    weir_body_free(body);
+    return 1;
+}
+
+/* core.unpack(bytes): the arguments of a body from outside, checked. EMSGPACK, EDEPTH. */
+static int unpack(lua_State *L) {
+    binding *b = binding_of(L);
+    size_t n;
+    const char *bytes = luaL_checklstring(L, 1, &n);
+    weir_error *e = NULL;
+    message *m = message_new(L, b); /* holds the body if decoding raises */
+    if (weir_body_from_bytes(system_of(L, b), bytes, n, &m->letter.body, &e) != WEIR_OK)
+        return raise_error(L, e);
+    return decode_arguments(L, b, m->letter.body);
+}
+
 void open_message(lua_State *L, binding *b) {
+    static const luaL_Reg functions[] = {{"pack", pack}, {"unpack", unpack}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"args", message_args},   {"is_call", message_is_call}, {"reply", message_reply},
                                        {"error", message_error}, {"defer", message_defer},     {"__tostring", message_tostring},
                                        {"__gc", message_gc},     {"__index", message_index},   {NULL, NULL}};
+    binding_register(L, b, functions);
     binding_metatable(L, b, metatable, methods);
     lua_pop(L, 1);
 }

@@ -241,9 +241,10 @@ static int system_inject(lua_State *L) {
 /* Makes waits of main chunks end with ECANCELLED. Async-signal-safe. */
 static void interrupt(void *data) {
     binding *b = data;
+    weir_system *s = b->system;
     atomic_store(&b->interrupted, 1);
-    if (b->system)
-        weir_system_quit(b->system);
+    if (s)
+        weir_system_quit(s);
 }
 
 /* core.interrupter() -> function, argument: what a signal handler of the program calls. */

@@ -263,6 +263,16 @@ function weir.map(t)
   return setmetatable(t, map_meta)
 end
 
+--- The msgpack bytes of values, as a message with these arguments has them.
+function weir.pack(...)
+  return core.pack(...)
+end
+
+--- The values in msgpack bytes: one array of them. Raises EMSGPACK, EDEPTH.
+function weir.unpack(bytes)
+  return core.unpack(bytes)
+end
+
 --- The memory of a buffer as an FFI pointer to bytes; valid as long as the buffer.
 function core.buffer.pointer(buffer)
   return ffi.cast("uint8_t *", buffer:address())

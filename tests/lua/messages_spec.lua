@@ -152,8 +152,27 @@ describe("messages", function()
   end)
 
   it("msgpack_M27_keys_that_have_no_place_in_Lua", function()
-    -- A key that Lua cannot hold cannot be sent from Lua; what can is kept.
+    for _, key in ipairs {"\192", "\145\1", "\128", "\203\127\248\0\0\0\0\0\0", "\207\255\255\255\255\255\255\255\255"} do
+      assert.is_truthy(helper.raises("ETYPE", weir.unpack, "\145\129" .. key .. "\1").text:find "key")
+    end
     assert.are.equal("yes", round({[true] = "yes"})[true])
+  end)
+
+  it("refuse_malformed_bytes", function()
+    for _, bytes in ipairs {"", "\1", "\145", "\221\255\255\255\255", "\145\219\255\255\255\255Z", "\144\144", "\145\193"} do
+      helper.raises("EMSGPACK", weir.unpack, bytes)
+    end
+    helper.raises("EDEPTH", weir.unpack, ("\145"):rep(100000) .. "\192")
+    helper.raises("ETYPE", weir.unpack, "\145\212\3\0")
+  end)
+
+  it("have_the_shortest_bytes", function()
+    assert.are.equal("\149\1\255\161a\196\1b\192", weir.pack(1, -1, "a", weir.bin "b", nil))
+    assert.are.equal("\147\146\1\2\129\161a\195\144", weir.pack({1, 2}, {a = true}, {}))
+    assert.are.equal("\145\128", weir.pack(weir.map {}))
+    assert.are.equal("\144", weir.pack())
+    assert.are.equal("\145\129\1\2", weir.pack(weir.map {[1] = 2}))
+    assert.are.equal("\145\203\63\248\0\0\0\0\0\0", weir.pack(1.5))
   end)
 
   it("msgpack_M29_null_marks_nil_in_arrays", function()

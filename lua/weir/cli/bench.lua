@@ -92,11 +92,12 @@ local function processor()
 end
 
 local function processors()
-  local n = 0
-  for line in io.lines "/proc/cpuinfo" do
-    n = n + (line:match "^processor" and 1 or 0)
+  local pipe = io.popen "nproc"
+  local n = pipe and tonumber(pipe:read "*l")
+  if pipe then
+    pipe:close()
   end
-  return math.max(n, 1)
+  return n or 1
 end
 
 local function read_note(path)
