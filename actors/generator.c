@@ -252,6 +252,11 @@ static void open_sequence(weir_actor *self, weir__request *r) {
                                              g->options.context));
         return;
     }
+    weir_error *error = NULL;
+    if (g->tokenizer && weir__decoder_context(&r->decoder, r->prompt.data, r->prompt.size, &error)) {
+        fail_request(self, r, error ? error : weir_error_new(WEIR_ENOMEM, NULL, NULL, "generate: no memory"));
+        return;
+    }
     int code = weir_call(self, g->options.stepper, g->open, NULL, 0, on_opened, (void *)(uintptr_t)r->id, NULL);
     if (code)
         fail_request(self, r, weir_error_new(code, NULL, NULL, "generate: a sequence cannot be asked for"));
