@@ -26,7 +26,10 @@ typedef void weir__map_fn(const float *x, float *y, int n);
 weir__map_fn weir__exp_generic, weir__exp_avx2, weir__exp_avx512, weir__silu_generic, weir__silu_avx2, weir__silu_avx512;
 
 #define INLINE static inline __attribute__((always_inline))
-#ifdef __clang__
+/* Loops over arrays that must stay in registers; the generic level has none to spare. */
+#if !defined(WEIR_VEC_AVX2) && !defined(WEIR_VEC_AVX512)
+#define UNROLL
+#elif defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
