@@ -4,36 +4,17 @@
 
 #include "internal.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WEIR__POISON 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WEIR__POISON 1
-#endif
-#endif
-#ifdef WEIR__POISON
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
-#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
-#endif
-
 /* In front of each block; keeps what follows 16-byte aligned. */
 typedef struct weir__header {
     size_t size; /* of the whole block, this header included */
     size_t unused;
 } weir__header;
 
-struct weir__pooled {
-    struct weir__pooled *next;
-};
-
 enum {
     PAGE_BYTES = 4096,
     HUGE_BYTES = 2 << 20,
     PAGES_LEAST = 32 << 10, /* smaller requests for pages come from the allocator: a mapping each would waste half a page on average */
-    PAGES_ALIGN = 64,
-    POOL_KEEP = 512 << 10 /* bytes that a pool keeps: two full default mailboxes of small messages */
+    PAGES_ALIGN = 64
 };
 
 static void count(weir_system *s, size_t bytes, int64_t blocks) {
@@ -90,54 +71,39 @@ char *weir__strdup(weir_system *s, const char *text) {
 
 /* ---- pools ---- */
 
-/* Steps of 32 bytes up to 256, then doubling up to 4096; a larger size has no pool. */
+/* The pool of blocks that n bytes fit into, and their size; -1: too large for any. */
 static int pool_of(size_t n, size_t *room) {
-    if (n <= 256) {
-        int i = n ? (int)((n - 1) / 32) : 0;
-        *room = (size_t)(i + 1) * 32;
-        return i;
-    }
-    *room = 512;
-    for (int i = 8; i < WEIR__POOLS; i++, *room *= 2)
+    if (n <= WEIR__POOL_SMALL)
+        return weir__pool_small(n, room);
+    *room = 2 * WEIR__POOL_SMALL;
+    for (int i = WEIR__POOL_SMALL / WEIR__POOL_STEP; i < WEIR__POOLS; i++, *room *= 2)
         if (n <= *room)
             return i;
     *room = n;
     return -1;
 }
 
-void *weir__pool_take(weir_system *s, size_t n, size_t *room) {
+void *weir__pool_take_any(weir_system *s, size_t n, size_t *room) {
     size_t size;
     int i = pool_of(n, &size);
     if (room)
         *room = size;
-    weir__pool *pool = &s->pools[i < 0 ? 0 : i];
-    if (i < 0 || !weir__here(s) || !pool->free)
-        return weir__alloc_raw(s, size);
-    struct weir__pooled *p = pool->free;
-    ASAN_UNPOISON_MEMORY_REGION(p, size);
-    pool->free = p->next;
-    pool->count--;
-    return p;
+    void *p = i >= 0 ? weir__pool_pop(s, i, size) : NULL;
+    return p ? p : weir__alloc_raw(s, size);
 }
 
-void weir__pool_give(weir_system *s, void *block, size_t n) {
+void weir__pool_give_any(weir_system *s, void *block, size_t n) {
     size_t size;
     int i = pool_of(n, &size);
-    if (i < 0 || !weir__here(s) || s->pools[i].count * size >= POOL_KEEP) {
+    if (i < 0 || !weir__pool_push(s, i, size, block))
         weir__free(s, block);
-        return;
-    }
-    struct weir__pooled *p = block;
-    p->next = s->pools[i].free;
-    s->pools[i].free = p;
-    s->pools[i].count++;
-    ASAN_POISON_MEMORY_REGION(p, size);
 }
 
 void weir__pool_drain(weir_system *s) {
     for (int i = 0; i < WEIR__POOLS; i++) {
-        size_t size = i < 8 ? (size_t)(i + 1) * 32 : (size_t)512 << (i - 8);
-        for (struct weir__pooled *p = s->pools[i].free, *next; p; p = next) {
+        int small = WEIR__POOL_SMALL / WEIR__POOL_STEP;
+        size_t size = i < small ? (size_t)(i + 1) * WEIR__POOL_STEP : (size_t)WEIR__POOL_SMALL << (i - small + 1);
+        for (weir__pooled *p = s->pools[i].free, *next; p; p = next) {
             ASAN_UNPOISON_MEMORY_REGION(p, size);
             next = p->next;
             weir__free(s, p);

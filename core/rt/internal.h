@@ -12,6 +12,20 @@
 
 #include "rt.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define WEIR__POISON 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEIR__POISON 1
+#endif
+#endif
+#ifdef WEIR__POISON
+#include <sanitizer/asan_interface.h> /* what lies in a pool must not be touched */
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
+
 /* ---- lists: circular, doubly linked, intrusive ---- */
 
 typedef struct weir__link {
@@ -141,7 +155,7 @@ void weir__due_unreserve(weir_system *s);
 void weir__due_set(weir_system *s, weir__due *d, int64_t at);
 void weir__due_clear(weir_system *s, weir__due *d);
 void weir__due_fire(weir_system *s, int64_t now); /* all that are due */
-int64_t weir__later(int64_t at, int64_t ns); /* at + ns, at most INT64_MAX */
+int64_t weir__later(int64_t at, int64_t ns);      /* at + ns, at most INT64_MAX */
 int64_t weir__after(weir_system *s, int64_t ns);  /* weir__later from now */
 
 /* ---- actors ---- */
@@ -257,11 +271,17 @@ int weir__msgpack_check(const uint8_t *p, size_t n, unsigned depth, int64_t hand
 
 /* ---- the system ---- */
 
+typedef struct weir__pooled {
+    struct weir__pooled *next;
+} weir__pooled;
+
 typedef struct weir__pool {
-    struct weir__pooled *free;
+    weir__pooled *free;
     size_t count;
 } weir__pool;
-enum { WEIR__POOLS = 12 };
+
+/* Sizes in steps of 32 bytes up to 256, then doubling up to 4096. KEEP: bytes a pool keeps: two full default mailboxes of small messages. */
+enum { WEIR__POOLS = 12, WEIR__POOL_STEP = 32, WEIR__POOL_SMALL = 256, WEIR__POOL_KEEP = 512 << 10 };
 
 typedef struct weir__attachment {
     struct weir__attachment *next;
@@ -357,10 +377,59 @@ static inline bool weir__forked(const weir_system *s) {
 #define weir__usable(s) (!weir__forked(s) && weir__check(weir__here(s), "called on a thread that does not drive the system's loop"))
 
 /* alloc.c */
-void *weir__alloc_raw(weir_system *s, size_t n);               /* not zeroed */
-void *weir__pool_take(weir_system *s, size_t n, size_t *room); /* not zeroed; room (may be NULL): bytes that fit. Any thread */
-void weir__pool_give(weir_system *s, void *p, size_t n);       /* n: as asked for, or its room. Any thread */
+void *weir__alloc_raw(weir_system *s, size_t n); /* not zeroed */
+void *weir__pool_take_any(weir_system *s, size_t n, size_t *room);
+void weir__pool_give_any(weir_system *s, void *p, size_t n);
 void weir__pool_drain(weir_system *s);
+
+/* ---- pools, inline: each message takes and gives three blocks, mostly of sizes known here ---- */
+
+static inline int weir__pool_small(size_t n, size_t *room) {
+    size_t i = n ? (n - 1) / WEIR__POOL_STEP : 0;
+    *room = (i + 1) * WEIR__POOL_STEP;
+    return (int)i;
+}
+static inline void *weir__pool_pop(weir_system *s, int i, size_t size) { /* NULL: empty, or another thread's */
+    weir__pool *pool = &s->pools[i];
+    if (!weir__here(s) || !pool->free)
+        return NULL;
+    weir__pooled *p = pool->free;
+    ASAN_UNPOISON_MEMORY_REGION(p, size);
+    pool->free = p->next;
+    pool->count--;
+    return p;
+}
+static inline bool weir__pool_push(weir_system *s, int i, size_t size, void *block) {
+    weir__pool *pool = &s->pools[i];
+    if (!weir__here(s) || pool->count * size >= WEIR__POOL_KEEP)
+        return false;
+    weir__pooled *p = (weir__pooled *)block;
+    p->next = pool->free;
+    pool->free = p;
+    pool->count++;
+    ASAN_POISON_MEMORY_REGION(p, size);
+    return true;
+}
+/* At least n bytes, not zeroed; room (may be NULL): how many there are. NULL without memory. Any thread */
+static inline void *weir__pool_take(weir_system *s, size_t n, size_t *room) {
+    if (n > WEIR__POOL_SMALL)
+        return weir__pool_take_any(s, n, room);
+    size_t size;
+    int i = weir__pool_small(n, &size);
+    void *p = weir__pool_pop(s, i, size);
+    if (!p)
+        return weir__pool_take_any(s, n, room);
+    if (room)
+        *room = size;
+    return p;
+}
+/* n: as asked for, or its room. Any thread */
+static inline void weir__pool_give(weir_system *s, void *p, size_t n) {
+    size_t size = 0;
+    int i = n <= WEIR__POOL_SMALL ? weir__pool_small(n, &size) : -1;
+    if (i < 0 || !weir__pool_push(s, i, size, p))
+        weir__pool_give_any(s, p, n);
+}
 
 /* mailbox.c */
 int weir__slot_reserve(weir__slot *slot, size_t bytes); /* EFULL. Any thread */

@@ -132,6 +132,14 @@ weir_value weir_read_value(weir_cursor *c) {
     return v;
 }
 
+/* An array or map of up to 15, a string of up to 31 bytes: most heads are of one byte, and are read without making a value of them. */
+static bool short_head(weir_cursor *c, uint8_t first, uint8_t mask, uint32_t *n) {
+    if (c->p >= c->end || (*c->p & ~mask) != first)
+        return false;
+    *n = *c->p++ & mask;
+    return true;
+}
+
 weir_cursor weir_read(const weir_body *b, uint32_t *count) {
     weir_cursor c = {NULL, NULL, b};
     uint32_t n = 0;
@@ -219,10 +227,15 @@ bool weir_read_bytes(weir_cursor *c, const char **s, size_t *n) {
 
 bool weir_read_array(weir_cursor *c, uint32_t *n) {
     bool ok;
-    weir_value v = read_kind(c, WEIR_ARRAY, &ok);
-    if (ok && n)
-        *n = v.count;
-    return ok;
+    uint32_t count;
+    if (!short_head(c, 0x90, 0x0f, &count)) {
+        count = read_kind(c, WEIR_ARRAY, &ok).count;
+        if (!ok)
+            return false;
+    }
+    if (n)
+        *n = count;
+    return true;
 }
 
 bool weir_read_map(weir_cursor *c, uint32_t *n) {
