@@ -37,7 +37,8 @@ return function(options)
     elseif status == "pending" then
       local last = handler.pendings[#handler.pendings]
       counts.pending = counts.pending + 1
-      write("SKIP ", name, ": ", tostring(last and last.message or "pending"))
+      local reason = tostring(last and last.message or "pending"):gsub("^%S+helper%.lua:%d+: ", "")
+      write("SKIP ", name, ": ", reason)
       write("[  SKIPPED ] ", name)
     else
       local list = status == "failure" and handler.failures or handler.errors

@@ -192,9 +192,13 @@ describe("commands", function()
       os.remove(model)
     end
   end)
-  before_each(function() helper.reference "models/stories260K/stories260K.bin" end)
+
+  local function need_model()
+    helper.reference "models/stories260K/stories260K.bin"
+  end
 
   it("convert_writes_what_info_reads", function()
+    need_model()
     local code, out, err = helper.weir {"info", model, "--tensors"}
     assert.are.equal("", err)
     assert.are.equal(0, code)
@@ -204,6 +208,7 @@ describe("commands", function()
   end)
 
   it("generate_prints_text_tokens_and_json", function()
+    need_model()
     local base = {"generate", model, "--tokens", "1", "-n", "20", "--greedy"}
     local code, text, err = helper.weir(base)
     assert.are.equal("", err)
@@ -221,6 +226,7 @@ describe("commands", function()
   end)
 
   it("generate_takes_stop_strings_and_seeds", function()
+    need_model()
     local function text(...)
       return select(2, helper.weir {"generate", model, "--prompt", "Once upon a time", "-n", "30", ...})
     end
@@ -230,6 +236,7 @@ describe("commands", function()
   end)
 
   it("tokenize_reads_all_bytes_and_adds_nothing", function()
+    need_model()
     local code, out = helper.weir({"tokenize", model}, "Once upon a time")
     assert.are.equal(0, code)
     assert.is_truthy(out:match "^[%d ]+\n$")
@@ -240,6 +247,7 @@ describe("commands", function()
   end)
 
   it("logits_writes_a_file_that_does_not_depend_on_threads_and_tile", function()
+    need_model()
     local function run(...)
       local out = temporary ".safetensors"
       local code, _, err = helper.weir {"logits", model, "--tokens", "1,403,407,261,378", "--out", out, ...}
@@ -266,6 +274,7 @@ describe("commands", function()
   end)
 
   it("trace_shows_messages_and_threads", function()
+    need_model()
     local code, out, err = helper.weir {"trace", model, "-n", "4"}
     assert.are.equal("", err)
     assert.are.equal(0, code)
@@ -274,6 +283,7 @@ describe("commands", function()
   end)
 
   it("streams_shows_who_owns_which", function()
+    need_model()
     local code, out = helper.weir {"streams", model}
     assert.are.equal(0, code)
     for _, owner in ipairs {"stepper", "residency", "policy", "experts"} do
@@ -282,6 +292,7 @@ describe("commands", function()
   end)
 
   it("models_lists_the_folder_and_fetch_checks_what_is_there", function()
+    need_model()
     local data = temporary ".data"
     helper.shell(("mkdir -p %s/weir/models && cp %s %s/weir/models/tiny.gguf"):format(data, model, data))
     local code, out = helper.shell(("XDG_DATA_HOME=%s %s models"):format(data, helper.quote(helper.program)))
@@ -332,6 +343,7 @@ describe("commands", function()
   end)
 
   it("bench_model_prints_speeds_and_ratios", function()
+    need_model()
     -- A peer that answers as llama-bench does.
     local peer = temporary ".sh"
     helper.write(peer, '#!/bin/sh\necho \'[{"n_prompt":512,"n_gen":0,"avg_ts":100.0},{"n_prompt":0,"n_gen":128,"avg_ts":10.0}]\'\n')
