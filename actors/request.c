@@ -189,6 +189,10 @@ static weir_body *piece_body(weir__generator *g, weir__request *r) {
     if (r->reason) {
         write_key(w, "reason");
         write_key(w, r->reason);
+        if (g->tokenizer && r->decoder.met) {
+            write_key(w, "stop");
+            weir_write_str(w, r->decoder.met->data, r->decoder.met->size);
+        }
         write_key(w, "prompt_tokens");
         weir_write_int(w, r->prompt_tokens);
         write_key(w, "generated");

@@ -58,16 +58,18 @@ static size_t append(weir__decoder *d, char carry[4], size_t n, const char *byte
 
 enum match { MISS, PARTIAL, FULL };
 
-/* How the text at p goes with the stop strings. */
-static enum match match(const weir__decoder *d, const char *p, size_t n) {
+/* How the text at p goes with the stop strings; *met is the one that is there. */
+static enum match match(const weir__decoder *d, const char *p, size_t n, const weir__string **met) {
     enum match best = MISS;
     for (size_t i = 0; i < d->n_stops; i++) {
         weir__string stop = d->stops[i];
         size_t common = stop.size < n ? stop.size : n;
         if (stop.size == 0 || memcmp(stop.data, p, common) != 0)
             continue;
-        if (common == stop.size)
+        if (common == stop.size) {
+            *met = &d->stops[i];
             return FULL;
+        }
         best = PARTIAL;
     }
     return best;
@@ -77,7 +79,7 @@ static enum match match(const weir__decoder *d, const char *p, size_t n) {
  * that what is given out does not depend on how the text was cut into tokens. `end`: of the whole text in `held`; `last`: no more will come. */
 static void find_stop(weir__decoder *d, size_t end, bool last) {
     while (d->safe < end && d->n_stops > 0) {
-        enum match m = match(d, d->held + d->safe, end - d->safe);
+        enum match m = match(d, d->held + d->safe, end - d->safe, &d->met);
         if (m == FULL) {
             d->stopped = true;
             d->held_size = d->safe;

@@ -80,6 +80,7 @@ describe("model", function()
     end
     assert.are.equal(text:sub(1, 20), table.concat(pieces))
     assert.are.equal("stop", it.finish.reason)
+    assert.are.equal(stop, it.finish.stop)
   end)
 
   it("streaming_D11_a_stop_string_first_gives_empty_text", function()
