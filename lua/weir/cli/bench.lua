@@ -4,12 +4,13 @@ local core = require "weir.core"
 local weir = require "weir"
 
 local bench = {
-  summary = "measure a model (also against llama-bench programs), or actors",
-  usage = "model MODEL [--vs LLAMA-BENCH]... [--threads 1,2] [--runs 5] | actors",
+  summary = "measure a model (also against llama-bench programs), actors, or the loop",
+  usage = "model MODEL [--vs LLAMA-BENCH]... [--threads 1,2] [--runs 5] | actors | loop MODEL [--threads N]",
   help = [[
 weir bench model measures prefill (512 tokens) and decode (128 tokens). With --vs it runs that
 llama-bench on the same file in between, run by run, and prints ratios. weir bench actors measures
-messages, calls and switches of actors in Lua.]],
+messages, calls and switches of actors in Lua. weir bench loop measures how late a 5 ms timer is
+while a long prefill runs, and what ten idle seconds cost.]],
   positional = {"WHAT", "[MODEL]"},
   options = {
     {flags = "--vs", type = "string", value = "PATH", text = "a llama-bench to compare with; may be repeated", many = true},
@@ -250,8 +251,10 @@ function bench.run(o, program)
     return bench_actors()
   elseif o[1] == "model" and o[2] then
     return bench_model(o, program)
+  elseif o[1] == "loop" and o[2] then
+    return require "weir.bench_loop".run(core.model_locate(o[2]), o.threads and o.threads[1])
   end
-  args.fail "wanted: model MODEL, or actors"
+  args.fail "wanted: model MODEL, actors, or loop MODEL"
 end
 
 return bench
