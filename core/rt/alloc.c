@@ -104,7 +104,7 @@ void weir__pool_drain(weir_system *s) {
         int small = WEIR__POOL_SMALL / WEIR__POOL_STEP;
         size_t size = i < small ? (size_t)(i + 1) * WEIR__POOL_STEP : (size_t)WEIR__POOL_SMALL << (i - small + 1);
         for (weir__pooled *p = s->pools[i].free, *next; p; p = next) {
-            ASAN_UNPOISON_MEMORY_REGION(p, size);
+            ASAN_UNPOISON_MEMORY_REGION(p + 1, size - sizeof *p);
             next = p->next;
             weir__free(s, p);
         }

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rt/rt.h"
+#include "../../core/rt/rt.h"
 
 enum { ROUNDS = 9, BURST = WEIR_TURN_MESSAGES, BODY = 64, MESSAGES = 1 << 20, CALLS = 1 << 18, POSTS = 1 << 19, PONGS = 20000 };
 
