@@ -3,6 +3,7 @@
 #include "helper_dev.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 /* ---- G1: work completes while the loop's thread stands still inside a handler, holding a lock ---- */
 
@@ -47,6 +48,37 @@ static void streams_G1(void **state) {
     assert_int_equal(b.handled, G1_NOTICES);
     weir__stream_close(st);
     assert_int_equal(weir_stop(t.s, a), WEIR_OK);
+    dev_close(&t);
+}
+
+/* ---- a run without a condition ends with the last work, also when that ends just as the loop goes to sleep ---- */
+
+typedef struct flag {
+    _Atomic bool entered, open;
+} flag;
+
+static int spin_on_flag(void *data) {
+    flag *f = data;
+    atomic_store(&f->entered, true);
+    while (!atomic_load(&f->open)) /* spins, so that it ends within a microsecond */
+        ;
+    return WEIR_OK;
+}
+
+static void run_ends_with_the_last_work(void **state) {
+    (void)state;
+    dev_test t;
+    dev_open(&t, 1);
+    weir__stream *st = dev_stream(&t, "st");
+    for (int i = 0; i < 2000; i++) {
+        flag f = {0};
+        assert_int_equal(weir__stream_host(st, spin_on_flag, NULL, &f), WEIR_OK);
+        while (!atomic_load(&f.entered))
+            sched_yield();
+        atomic_store(&f.open, true);
+        dev_settle(&t);
+    }
+    weir__stream_close(st);
     dev_close(&t);
 }
 
@@ -237,6 +269,7 @@ static void loop_goes_on_while_the_team_computes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_G1),
+        cmocka_unit_test(run_ends_with_the_last_work),
         cmocka_unit_test(streams_G3),
         cmocka_unit_test(streams_G5),
         cmocka_unit_test(streams_J1_no_memory_at_any_point),

@@ -120,8 +120,8 @@ static void list_append_takes_items_and_buffers(void **state) {
     assert_int_equal(weir__list_length(all), 50);
     assert_int_equal(weir__list_append(all, all, NULL), WEIR_OK);
     assert_int_equal(weir__list_length(all), 100);
-    weir__list_unref(a.list); /* the joined list counts the buffers itself */
-    weir__list_unref(b.list);
+    dev_work_free(&a); /* the joined list counts the buffers itself */
+    dev_work_free(&b);
     assert_int_equal(weir__stream_run(st, all), WEIR_OK);
     dev_notify(&t, st, 0);
     dev_run_until(&t, 1);
@@ -131,8 +131,6 @@ static void list_append_takes_items_and_buffers(void **state) {
         assert_float_equal(b.z[j], 20, 0);
     }
     weir__list_unref(all);
-    weir__buffer_unref(a.memory);
-    weir__buffer_unref(b.memory);
     weir__stream_close(st);
     dev_close(&t);
 }
