@@ -17,7 +17,7 @@ typedef struct weir__event weir__event;
 typedef struct weir__list weir__list;
 
 extern WEIR_API const weir_handle_type weir__buffer_handle; /* name "buffer": a buffer inside a message */
-extern const weir_handle_type weir__event_handle;  /* name "event" */
+extern const weir_handle_type weir__event_handle;           /* name "event" */
 
 /* ---- devices ---- */
 
