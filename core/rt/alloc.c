@@ -71,41 +71,11 @@ char *weir__strdup(weir_system *s, const char *text) {
 
 /* ---- pools ---- */
 
-/* The pool of blocks that n bytes fit into, and their size; -1: too large for any. */
-static int pool_of(size_t n, size_t *room) {
-    if (n <= WEIR__POOL_SMALL)
-        return weir__pool_small(n, room);
-    *room = 2 * WEIR__POOL_SMALL;
-    for (int i = WEIR__POOL_SMALL / WEIR__POOL_STEP; i < WEIR__POOLS; i++, *room *= 2)
-        if (n <= *room)
-            return i;
-    *room = n;
-    return -1;
-}
-
-void *weir__pool_take_any(weir_system *s, size_t n, size_t *room) {
-    size_t size;
-    int i = pool_of(n, &size);
-    if (room)
-        *room = size;
-    void *p = i >= 0 ? weir__pool_pop(s, i, size) : NULL;
-    return p ? p : weir__alloc_raw(s, size);
-}
-
-void weir__pool_give_any(weir_system *s, void *block, size_t n) {
-    size_t size;
-    int i = pool_of(n, &size);
-    if (i < 0 || !weir__pool_push(s, i, size, block))
-        weir__free(s, block);
-}
-
 void weir__pool_drain(weir_system *s) {
     for (int i = 0; i < WEIR__POOLS; i++) {
-        int small = WEIR__POOL_SMALL / WEIR__POOL_STEP;
-        size_t size = i < small ? (size_t)(i + 1) * WEIR__POOL_STEP : (size_t)WEIR__POOL_SMALL << (i - small + 1);
         for (weir__pooled *p = s->pools[i].free, *next; p; p = next) {
-            ASAN_UNPOISON_MEMORY_REGION(p + 1, size - sizeof *p);
             next = p->next;
+            ASAN_UNPOISON_MEMORY_REGION(p + 1, ((weir__header *)p - 1)->size - sizeof(weir__header) - sizeof *p);
             weir__free(s, p);
         }
         s->pools[i] = (weir__pool){NULL, 0};

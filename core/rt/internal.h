@@ -281,7 +281,7 @@ typedef struct weir__pool {
 } weir__pool;
 
 /* Sizes in steps of 32 bytes up to 256, then doubling up to 4096. KEEP: bytes a pool keeps: two full default mailboxes of small messages. */
-enum { WEIR__POOLS = 12, WEIR__POOL_STEP = 32, WEIR__POOL_SMALL = 256, WEIR__POOL_KEEP = 512 << 10 };
+enum { WEIR__POOLS = 12, WEIR__POOL_STEP = 32, WEIR__POOL_SMALL = 256, WEIR__POOL_LARGEST = 4096, WEIR__POOL_KEEP = 512 << 10 };
 
 typedef struct weir__attachment {
     struct weir__attachment *next;
@@ -321,7 +321,7 @@ struct weir_system {
     weir_alloc_fn *alloc;
     void *alloc_data;
     _Atomic uint64_t bytes, blocks;
-    pthread_t thread;
+    void *thread;                   /* weir__thread() of the loop's thread */
     const volatile uint8_t *parent; /* a page that the kernel wipes in a forked child; its first byte is 1 elsewhere */
     int parent_pid;                 /* asked instead where the kernel cannot wipe; 0: not needed */
 
@@ -367,8 +367,16 @@ struct weir_system {
     weir__fault faults[WEIR__INJECT_POINTS];
 };
 
+/* What tells threads apart at the cost of one load: their thread pointer, where the compiler can give it. */
+static inline void *weir__thread(void) {
+#if defined(__GNUC__) && !defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+    return __builtin_thread_pointer();
+#else
+    return (void *)pthread_self();
+#endif
+}
 static inline bool weir__here(const weir_system *s) { /* on the loop's thread */
-    return pthread_equal(s->thread, pthread_self());
+    return s->thread == weir__thread();
 }
 static inline bool weir__forked(const weir_system *s) {
     return !*s->parent || (s->parent_pid && s->parent_pid != (int)getpid());
@@ -378,16 +386,24 @@ static inline bool weir__forked(const weir_system *s) {
 
 /* alloc.c */
 void *weir__alloc_raw(weir_system *s, size_t n); /* not zeroed */
-void *weir__pool_take_any(weir_system *s, size_t n, size_t *room);
-void weir__pool_give_any(weir_system *s, void *p, size_t n);
 void weir__pool_drain(weir_system *s);
 
 /* ---- pools, inline: each message takes and gives three blocks, mostly of sizes known here ---- */
 
-static inline int weir__pool_small(size_t n, size_t *room) {
-    size_t i = n ? (n - 1) / WEIR__POOL_STEP : 0;
-    *room = (i + 1) * WEIR__POOL_STEP;
-    return (int)i;
+/* The pool of blocks that n bytes fit into, and their size; -1: too large for any. */
+static inline int weir__pool_of(size_t n, size_t *room) {
+    if (n > WEIR__POOL_LARGEST) {
+        *room = n;
+        return -1;
+    }
+    if (n <= WEIR__POOL_SMALL) {
+        size_t i = n ? (n - 1) / WEIR__POOL_STEP : 0;
+        *room = (i + 1) * WEIR__POOL_STEP;
+        return (int)i;
+    }
+    int bits = 64 - __builtin_clzll(n - 1); /* 9 for 257 .. 512 */
+    *room = (size_t)1 << bits;
+    return bits - 9 + WEIR__POOL_SMALL / WEIR__POOL_STEP;
 }
 static inline void *weir__pool_pop(weir_system *s, int i, size_t size) { /* NULL: empty, or another thread's */
     weir__pool *pool = &s->pools[i];
@@ -412,23 +428,19 @@ static inline bool weir__pool_push(weir_system *s, int i, size_t size, void *blo
 }
 /* At least n bytes, not zeroed; room (may be NULL): how many there are. NULL without memory. Any thread */
 static inline void *weir__pool_take(weir_system *s, size_t n, size_t *room) {
-    if (n > WEIR__POOL_SMALL)
-        return weir__pool_take_any(s, n, room);
     size_t size;
-    int i = weir__pool_small(n, &size);
-    void *p = weir__pool_pop(s, i, size);
-    if (!p)
-        return weir__pool_take_any(s, n, room);
+    int i = weir__pool_of(n, &size);
     if (room)
         *room = size;
-    return p;
+    void *p = i >= 0 ? weir__pool_pop(s, i, size) : NULL;
+    return p ? p : weir__alloc_raw(s, size);
 }
 /* n: as asked for, or its room. Any thread */
 static inline void weir__pool_give(weir_system *s, void *p, size_t n) {
-    size_t size = 0;
-    int i = n <= WEIR__POOL_SMALL ? weir__pool_small(n, &size) : -1;
+    size_t size;
+    int i = weir__pool_of(n, &size);
     if (i < 0 || !weir__pool_push(s, i, size, p))
-        weir__pool_give_any(s, p, n);
+        weir__free(s, p);
 }
 
 /* mailbox.c */

@@ -37,7 +37,7 @@ static weir_system *system_alloc(const weir_system_options *o) {
     s->alloc_data = o->alloc_data;
     s->driver = o->driver == WEIR_DRIVER_TEST ? &weir__driver_test : &weir__driver_ev;
     s->random = o->seed;
-    s->thread = pthread_self();
+    s->thread = weir__thread();
     s->wake_fd = s->timer_fd = -1;
     weir__ids_init(&s->actors, sizeof(weir__slot));
     weir__ids_init(&s->calls, sizeof(weir__call));
