@@ -21,6 +21,8 @@ INLINE void halves_q4_1(const tile *t, const panel_q4_1 *w, int row, const int r
     UNROLL for (int i = 0; i < rows * halves; i++) acc[i] = _mm256_setzero_ps();
     const uint8_t *x = t->x + (size_t)row * t->stride;
     for (int b = 0; b < t->k / BLOCK; b++, w++, x += sizeof(act_block)) {
+        if (rows == 1)
+            prefetch_ahead(w, sizeof *w);
         __m256i sum[4];
         UNROLL for (int i = 0; i < rows * halves; i++) sum[i] = _mm256_setzero_si256();
         UNROLL for (int c = 0; c < 4; c++) {
@@ -56,6 +58,8 @@ INLINE void halves_q8_0(const tile *t, const panel_q8_0 *w, int row, const int r
     UNROLL for (int i = 0; i < rows * halves; i++) acc[i] = _mm256_setzero_ps();
     const uint8_t *x = t->x + (size_t)row * t->stride;
     for (int b = 0; b < t->k / BLOCK; b++, w++, x += sizeof(act_block)) {
+        if (rows == 1)
+            prefetch_ahead(w, sizeof *w);
         __m256i sum[4];
         UNROLL for (int i = 0; i < rows * halves; i++) sum[i] = _mm256_setzero_si256();
         UNROLL for (int c = 0; c < 8; c++) {

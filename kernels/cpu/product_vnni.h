@@ -15,6 +15,8 @@ INLINE void product_q4_1(const tile *t, const int rows, const int panels, float 
     for (int b = 0; b < t->k / BLOCK; b++) {
         UNROLL for (int p = 0; p < panels; p++) {
             const panel_q4_1 *w = (const panel_q4_1 *)(const void *)(t->w + (size_t)p * t->panel_bytes) + b;
+            if (rows == 1)
+                prefetch_ahead(w, sizeof *w);
             __m512i q[8];
             UNROLL for (int c = 0; c < 4; c++) {
                 __m512i v = _mm512_loadu_si512(w->q[c]);
@@ -45,6 +47,8 @@ INLINE void product_q8_0(const tile *t, const int rows, const int panels, float 
     for (int b = 0; b < t->k / BLOCK; b++) {
         UNROLL for (int p = 0; p < panels; p++) {
             const panel_q8_0 *w = (const panel_q8_0 *)(const void *)(t->w + (size_t)p * t->panel_bytes) + b;
+            if (rows == 1)
+                prefetch_ahead(w, sizeof *w);
             __m512i q[8];
             UNROLL for (int c = 0; c < 8; c++) q[c] = _mm512_xor_si512(_mm512_loadu_si512(w->q[c]), top);
             vec16 d = vec16_load_f16(w->d);
