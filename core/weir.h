@@ -87,7 +87,7 @@ WEIR_API void weir_system_free(weir_system *s);
 /* Runs the loop until `done(data)` is true (asked between turns), until weir_system_quit, or, with done NULL, until nothing is left that could
  * happen without the outside (no message, no timer, no stream work). EBUSY: already running (a pump inside a pump). EAGAIN does not exist. */
 WEIR_API int weir_system_run(weir_system *s, bool (*done)(void *data), void *data, weir_error **error);
-/* Makes a running weir_system_run return soon. Any thread; async-signal-safe. */
+/* Makes a running weir_system_run return soon; between two runs, the next one. Any thread; async-signal-safe. */
 WEIR_API void weir_system_quit(weir_system *s);
 /* Asks every actor to stop, runs the loop until all have ended or `patience` ns passed, kills the rest. ETIMEOUT names who survived. */
 WEIR_API int weir_system_stop(weir_system *s, int64_t patience, weir_error **error);
@@ -126,8 +126,8 @@ typedef struct weir_behaviour {
 
 typedef struct weir_spawn_options {
     const char *name;        /* copied; NULL: the behaviour's */
-    size_t mailbox_messages; /* 0: WEIR_MAILBOX_MESSAGES */
-    size_t mailbox_bytes;    /* 0: WEIR_MAILBOX_BYTES */
+    size_t mailbox_messages; /* 0: WEIR_MAILBOX_MESSAGES; at most 2^24 - 1 count */
+    size_t mailbox_bytes;    /* 0: WEIR_MAILBOX_BYTES; at most 2^40 - 1 count */
 } weir_spawn_options;
 
 /* Starts an actor. `state` is taken: when this fails, fini has been called. ENOMEM, ESTOPPING. */
@@ -143,10 +143,12 @@ WEIR_API weir_actor *weir_main_actor(weir_system *s);
  * calls end, callers get EEXITED (or `why` as the cause). */
 WEIR_API void weir_exit(weir_actor *self, weir_error *why);
 WEIR_API int weir_stop(weir_system *s, weir_address a); /* orderly, in arrival order behind what was sent before. ENOACTOR */
-WEIR_API int weir_kill(weir_system *s, weir_address a); /* at once, overtakes everything; idempotent. ENOACTOR */
+/* At once, overtakes everything: when it returns `a` is gone, unless `a` is the caller, which ends when its handler returns. ENOACTOR;
+ * EINVAL: the main actor. */
+WEIR_API int weir_kill(weir_system *s, weir_address a);
 /* `down` will be called once when `a` ends (at once, with ENOACTOR, when it has ended already). Cannot fail later for want of memory. */
 WEIR_API int weir_monitor(weir_actor *self, weir_address a);
-WEIR_API int weir_demonitor(weir_actor *self, weir_address a);
+WEIR_API int weir_demonitor(weir_actor *self, weir_address a); /* ENOACTOR: it did not monitor a */
 /* While held (a count), an actor gets only replies to its calls, its timers' callbacks and kill; its mail waits. */
 WEIR_API void weir_hold(weir_actor *self);
 WEIR_API void weir_unhold(weir_actor *self);
@@ -194,6 +196,8 @@ WEIR_API int weir_reply(weir_actor *self, const weir_message *m, weir_body *body
 WEIR_API int weir_reply_error(weir_actor *self, const weir_message *m, weir_error *error); /* error is taken */
 /* Takes the duty to answer away from the handler's end; answer later with weir_answer/weir_answer_error, from this actor. */
 WEIR_API weir_reply_to weir_defer(weir_actor *self, const weir_message *m);
+/* ENOACTOR: the caller has ended; EINVAL: the call is another actor's to answer. Too late (a deadline, a cancel, a second answer): WEIR_OK,
+ * dropped and counted as late. */
 WEIR_API int weir_answer(weir_actor *self, weir_reply_to to, weir_body *body);
 WEIR_API int weir_answer_error(weir_actor *self, weir_reply_to to, weir_error *error);
 
@@ -201,7 +205,8 @@ WEIR_API int weir_answer_error(weir_actor *self, weir_reply_to to, weir_error *e
 enum weir_trace { WEIR_TRACE_SEND, WEIR_TRACE_CALL, WEIR_TRACE_REPLY, WEIR_TRACE_ERROR_REPLY, WEIR_TRACE_DEAD };
 typedef void weir_trace_fn(void *data, enum weir_trace kind, weir_address from, weir_address to, const char *verb, size_t body_bytes,
                            int why);
-WEIR_API void weir_set_trace(weir_system *s, weir_trace_fn *fn, void *data); /* called on the loop's thread, at delivery. NULL: off */
+/* Called on the loop's thread, at delivery; it must not call into the system, but for names and the clock. NULL: off */
+WEIR_API void weir_set_trace(weir_system *s, weir_trace_fn *fn, void *data);
 
 /* ---- timers ------------------------------------------------------------------------------------------------------------- */
 

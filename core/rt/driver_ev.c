@@ -95,7 +95,6 @@ static void ev_wait(weir_system *s) {
         return;
     ev_run(((weir__ev *)s->loop)->loop, EVRUN_ONCE);
     weir__sleep_end(s);
-    s->wakes++;
 }
 
 static bool ev_advance(weir_system *s) {

@@ -36,7 +36,7 @@ void weir__drain_fd(int fd) {
 
 bool weir__sleep_begin(weir_system *s) {
     atomic_store(&s->asleep, true);
-    if (!atomic_load(&s->inbox) && !atomic_load(&s->quit))
+    if (!atomic_load(&s->inbox) && !atomic_load(&s->quit) && !atomic_exchange(&s->settled, false))
         return true;
     atomic_store(&s->asleep, false);
     return false;
@@ -79,6 +79,8 @@ void weir__inbox_take(weir_system *s) {
 }
 
 void weir__pending(weir_system *s, int delta) {
-    if (atomic_fetch_add(&s->pending, delta) + delta == 0)
-        weir__wake(s);
+    if (atomic_fetch_add(&s->pending, delta) + delta != 0)
+        return;
+    atomic_store(&s->settled, true);
+    weir__wake(s);
 }

@@ -316,55 +316,59 @@ typedef struct weir__fault {
     _Atomic uint64_t passes, first, last; /* fires while first <= passes <= last */
 } weir__fault;
 
+enum { WEIR__LINE = 64 }; /* bytes between what different threads write: a line of cache */
+
 struct weir_system {
+    /* read by any thread, hardly ever written */
     const weir__driver *driver;
     weir_alloc_fn *alloc;
     void *alloc_data;
-    _Atomic uint64_t bytes, blocks;
     void *thread;                   /* weir__thread() of the loop's thread */
     const volatile uint8_t *parent; /* a page that the kernel wipes in a forked child; its first byte is 1 elsewhere */
     int parent_pid;                 /* asked instead where the kernel cannot wipe; 0: not needed */
-
-    weir__ids actors, calls, timers;
-    weir__heap heap;
+    int wake_fd;                    /* eventfd. Any thread writes to it */
+    _Atomic bool stopped;           /* nothing is accepted any more */
+    _Atomic uint32_t armed;         /* faults */
+    weir__fault faults[WEIR__INJECT_POINTS];
     weir__verbs verbs;
+    weir__ids actors;
+
+    /* written by any thread */
+    uint8_t apart1[WEIR__LINE];
+    _Atomic(weir_message *) inbox; /* posted by other threads, newest first */
+    _Atomic uint64_t posted, inflight, refused;
+    _Atomic int64_t pending;
+    _Atomic bool asleep, quit; /* asleep: a poster must write to wake_fd */
+    _Atomic bool settled;      /* pending work has come to its end since the loop slept last */
+    uint8_t apart2[WEIR__LINE];
+    _Atomic uint64_t bytes, blocks;
+    uint8_t apart3[WEIR__LINE];
+
+    /* the loop's */
+    weir__ids calls, timers;
+    weir__heap heap;
     weir__compiled *behaviours;
     weir__pool pools[WEIR__POOLS];
     weir__attachment *attachments;
     weir_actor *main;
     weir_verb verb_error;
-
     weir_actor **ready; /* ring of ready_room places, at least as many as actors */
     size_t ready_first, ready_count, ready_room;
     weir_actor *current;
     int64_t now; /* the clock at the end of the last turn */
-    bool running;
-    _Atomic bool stopped; /* nothing is accepted any more. Any thread */
-    bool stopping;
-    uint64_t visit;
-
-    _Atomic(weir_message *) inbox; /* posted by other threads, newest first. Any thread */
-    _Atomic uint64_t posted, inflight;
-    _Atomic int64_t pending;
-    _Atomic bool asleep, quit; /* asleep: a poster must write the wake fd. Any thread */
-    int wake_fd;               /* eventfd. Any thread writes */
+    bool running, stopping;
+    uint64_t visit; /* search for cycles */
+    weir_trace_fn *trace;
+    void *trace_data;
+    uint64_t sent, handled, dead, queued, calls_made, calls_ended, late, living, spawned, timers_live;
 
     void *loop;            /* driver_ev: its watchers */
     int timer_fd;          /* driver_ev */
     int64_t timer_set;     /* driver_ev: what timer_fd is set to, 0: to nothing */
-    uint64_t wakes;        /* driver_ev: times the thread came back from waiting */
-    _Atomic int64_t clock; /* driver_test */
+    _Atomic int64_t clock; /* driver_test. Any thread reads */
     uint64_t random;       /* driver_test */
     weir__drain_fn *drain;
     void *drain_data;
-
-    weir_trace_fn *trace;
-    void *trace_data;
-    uint64_t sent, handled, dead, queued, calls_made, calls_ended, late, living, spawned, timers_live;
-    _Atomic uint64_t refused;
-
-    _Atomic uint32_t armed;
-    weir__fault faults[WEIR__INJECT_POINTS];
 };
 
 /* What tells threads apart at the cost of one load: their thread pointer, where the compiler can give it. */

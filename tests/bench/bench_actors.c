@@ -30,9 +30,7 @@ static int64_t now(void) {
 }
 
 static weir_body *payload(bench *b) {
-    weir_writer *w = weir_write_begin(b->system);
-    weir_write_bin(w, b->payload, sizeof b->payload);
-    return weir_write_end(w);
+    return weir_pack(b->system, "b", b->payload, sizeof b->payload);
 }
 
 static void on_hit(weir_actor *self, const weir_message *m) {

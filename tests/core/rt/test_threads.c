@@ -273,6 +273,42 @@ static void no_post_is_slept_over(void **state) {
     fixture_close(&f);
 }
 
+typedef struct settler {
+    weir_system *s;
+    _Atomic int rounds; /* that were begun */
+} settler;
+
+enum { ROUNDS = 100000 };
+
+static void *settle(void *data) {
+    settler *t = data;
+    for (int i = 1; i <= ROUNDS; i++) {
+        while (atomic_load(&t->rounds) < i)
+            sched_yield();
+        for (volatile int spin = i * 7 % 300; spin; spin--)
+            ;
+        weir__pending(t->s, -1);
+    }
+    return NULL;
+}
+
+/* The last pending work ends just when the loop goes to sleep: it wakes and returns. */
+static void no_end_of_pending_work_is_slept_over(void **state) {
+    (void)state;
+    fixture f;
+    pthread_t t;
+    fixture_open(&f, WEIR_DRIVER_EV, 0);
+    settler l = {f.s, 0};
+    assert_int_equal(pthread_create(&t, NULL, settle, &l), 0);
+    for (int i = 1; i <= ROUNDS; i++) {
+        weir__pending(f.s, 1);
+        atomic_store(&l.rounds, i);
+        fixture_run(&f);
+    }
+    pthread_join(t, NULL);
+    fixture_close(&f);
+}
+
 /* Bodies are made, counted and freed on several threads at once; verbs are interned meanwhile. */
 static void *use_bodies(void *data) {
     weir_system *s = ((sleeper *)data)->s;
@@ -316,6 +352,7 @@ int main(void) {
         cmocka_unit_test(a_notice_to_a_dead_actor_is_a_dead_letter),
         cmocka_unit_test(quit_wakes_a_sleeping_loop),
         cmocka_unit_test(no_post_is_slept_over),
+        cmocka_unit_test(no_end_of_pending_work_is_slept_over),
         cmocka_unit_test(bodies_and_verbs_belong_to_any_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
