@@ -230,8 +230,9 @@ int weir__policy_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, wei
                   .progress_verb = weir_intern(s, "progress")};
     p->blobs = weir__alloc(s, sizeof *p->blobs * p->total);
     if (!p->blobs) {
+        weir_fail(error, WEIR_ENOMEM, "policy: no memory for %u units", p->total);
         fini(s, p);
-        return weir_fail(error, WEIR_ENOMEM, "policy: no memory for %u units", p->total);
+        return WEIR_ENOMEM;
     }
     int code = weir_spawn(s, &weir__policy_behaviour, p, NULL, out, error);
     return code ? code : weir__actor_stream(s, *out, d, "policy", &p->stream, error);
