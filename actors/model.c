@@ -207,7 +207,8 @@ static void on_opened(weir_actor *self, void *data, const weir_message *reply, c
     }
     m->checkpoint = weir__checkpoint_ref(checkpoint);
     choose_options(m);
-    failed(self, start_others(self, &e), e, "starting the model's actors");
+    int code = start_others(self, &e);
+    failed(self, code, e, "starting the model's actors");
 }
 
 /* "int8" or "f32" for activations, "f16" or "f32" for kv. */

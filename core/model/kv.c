@@ -28,8 +28,9 @@ int weir__kv_new(weir_system *s, uint32_t positions, uint32_t limit, weir__kv **
     kv->table = weir__alloc(s, sizeof(int32_t) * WEIR_MAX_SEQUENCES * kv->per_sequence);
     kv->free_blocks = weir__alloc(s, sizeof(int32_t) * kv->blocks);
     if (!kv->table || !kv->free_blocks) {
+        weir_fail(error, WEIR_ENOMEM, "KV cache: no memory for a table of %u blocks", kv->blocks);
         weir__kv_free(kv);
-        return weir_fail(error, WEIR_ENOMEM, "KV cache: no memory for a table of %u blocks", kv->blocks);
+        return WEIR_ENOMEM;
     }
     for (uint32_t i = 0; i < kv->blocks; i++)
         kv->free_blocks[i] = (int32_t)(kv->blocks - 1 - i);
