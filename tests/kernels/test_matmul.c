@@ -120,6 +120,19 @@ static void float_products_have_the_bits_of_the_reference(void **state) {
     }
 }
 
+/* One row is cut into large and small shares: none is left out, none goes beyond the last panel. */
+static void one_row_of_many_panels_is_shared_out_whole(void **state) {
+    need_level(state);
+    static const int outputs[] = {500, 1203, 2048};
+    for (int i = 0; i < 3; i++) {
+        rng r = {29};
+        product_case c;
+        open_case(&c, &r, level_of(state), WEIR_Q4_1, outputs[i], 32, 1);
+        compare(&c, true);
+        close_case(&c);
+    }
+}
+
 /* Every code at its end, every activation at +-127: sums that would saturate 16 bits. */
 static void kernels_I3_the_largest_sums_are_exact(void **state) {
     need_level(state);
@@ -243,6 +256,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         EACH_LEVEL(kernels_I1_integer_products_have_the_bits_of_the_reference),
         EACH_LEVEL(float_products_have_the_bits_of_the_reference),
+        EACH_LEVEL(one_row_of_many_panels_is_shared_out_whole),
         EACH_LEVEL(kernels_I3_the_largest_sums_are_exact),
         EACH_LEVEL(kernels_I7_one_row_is_as_right_as_many),
         EACH_LEVEL(add_adds_and_rows_are_addressed_as_asked),
