@@ -33,7 +33,7 @@
 #define WEIR_MAX_TEXT (1u << 30)       /* bytes of one text to the tokeniser, and of a vocabulary's pieces: positions are 32 bits wide */
 #define WEIR_DEFAULT_CONTEXT 8192      /* positions in the KV pool when the caller does not say */
 #define WEIR_MAX_SEQUENCES 64          /* sequences of one model at a time: rows of the block table */
-#define WEIR_DEFAULT_TILE 256          /* rows of a pass that go through a unit together: their activations stay in L2 */
+#define WEIR_DEFAULT_TILE 512          /* rows of a pass that go through a unit together: their activations stay in L2 */
 #define WEIR_CREDIT 8                  /* pieces that a generation runs ahead of its reader */
 #define WEIR_MAX_STOPS 16              /* stop strings of a request */
 #define WEIR_MAX_STOP_BYTES 256

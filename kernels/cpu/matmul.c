@@ -1,7 +1,7 @@
 /* matmul.c: y (+)= x W^T for one row (a vector) and for many. Owns how the work is cut; the arithmetic is product.h's. k is never cut. */
 #include "product.h"
 
-enum { ROW_BLOCK = 64, PANEL_GROUP = 2 }; /* a chunk of many rows: rows x panels; its activations stay in L2, its panel in L1 */
+enum { ROW_BLOCK = 64, PANEL_GROUP = 4 }; /* a chunk of many rows: rows x panels; its activations stay in L2, its panel in L1 */
 
 static float *output_row(const weir_k_matmul *a, int row) {
     return a->y + rows_index(a->step, a->y_rows, row) * (size_t)a->ldy;

@@ -7,7 +7,12 @@
 
 #include "vec16.h"
 
-enum { PRODUCT_ROWS = 8 }; /* most accumulators of a tile: rows of one panel, or panels of one row */
+/* Most accumulators of a tile: rows of one panel, or panels of one row. With 32 registers 16 rows share each unpacking of a block. */
+#if defined(WEIR_PRODUCT_VNNI)
+enum { PRODUCT_ROWS = 16 };
+#else
+enum { PRODUCT_ROWS = 8 };
+#endif
 
 /* What one tile multiplies. */
 typedef struct tile {
@@ -79,9 +84,9 @@ PRODUCT_FLOAT(q8_0)
 /* ---- tiles of fixed shapes ---- */
 
 typedef void tile_fn(const tile *t, float (*out)[PANEL]);
-/* How one kind of product is computed: 8, 4, 2, 1 rows of a panel, and one row of several panels. */
+/* How one kind of product is computed: the most, 8, 4, 2, 1 rows of a panel, and one row of several panels. */
 typedef struct product {
-    tile_fn *rows8, *rows4, *rows2, *rows1, *vector;
+    tile_fn *most, *rows8, *rows4, *rows2, *rows1, *vector;
     int vector_panels;
 } product;
 
@@ -90,12 +95,14 @@ typedef struct product {
         name(t, rows, panels, out);                                                                                                        \
     }
 #define SHAPES(name, vector_panels)                                                                                                        \
+    SHAPE(name, most, PRODUCT_ROWS, 1)                                                                                                     \
     SHAPE(name, rows8, 8, 1)                                                                                                               \
     SHAPE(name, rows4, 4, 1)                                                                                                               \
     SHAPE(name, rows2, 2, 1)                                                                                                               \
     SHAPE(name, rows1, 1, 1)                                                                                                               \
     SHAPE(name, vector, 1, vector_panels)                                                                                                  \
-    static const product name##_shapes = {name##_rows8, name##_rows4, name##_rows2, name##_rows1, name##_vector, vector_panels};
+    static const product name##_shapes = {name##_most,  name##_rows8,  name##_rows4, name##_rows2,                                         \
+                                          name##_rows1, name##_vector, vector_panels};
 SHAPES(product_q4_1, 1)
 SHAPES(product_q8_0, 1)
 SHAPES(float_f32, 4)
@@ -134,21 +141,22 @@ static operand operand_of(const weir_weight *w, const float *x, int ldx, const v
     return (operand){product_of(w->type, integer), {weight_at(w), rows, panel_bytes, stride, w->k}};
 }
 
-/* out[r] = panel `panel` times rows row..row + rows; rows <= 8. */
+/* out[r] = panel `panel` times rows row..row + rows; rows <= PRODUCT_ROWS. */
 static void operand_rows(const operand *o, int panel, int row, int rows, float (*out)[PANEL]) {
     tile t = o->all;
     t.w += (size_t)panel * t.panel_bytes;
     t.x += (size_t)row * t.stride;
     for (int done = 0, n; done < rows; done += n) {
         int left = rows - done;
-        n = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-        tile_fn *fn = n == 8 ? o->product->rows8 : n == 4 ? o->product->rows4 : n == 2 ? o->product->rows2 : o->product->rows1;
+        n = left == PRODUCT_ROWS ? PRODUCT_ROWS : left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        const product *p = o->product;
+        tile_fn *fn = n == PRODUCT_ROWS ? p->most : n == 8 ? p->rows8 : n == 4 ? p->rows4 : n == 2 ? p->rows2 : p->rows1;
         fn(&t, out + done);
         t.x += (size_t)n * t.stride;
     }
 }
 
-/* out[p] = panels panel..panel + panels times one row; panels <= 8. */
+/* out[p] = panels panel..panel + panels times one row; panels <= PRODUCT_ROWS. */
 static void operand_vector(const operand *o, int panel, int panels, int row, float (*out)[PANEL]) {
     tile t = o->all;
     t.w += (size_t)panel * t.panel_bytes;

@@ -1,5 +1,8 @@
 /* product_vnni.h: integer products with AVX-512 VNNI: vpdpbusd adds four products of an unsigned and a signed byte to an int32, without saturation.
- * Codes of q8_0 are signed: w + 128 is unsigned, and 128 times the sum of the activations is taken off again. Included by product.h alone. */
+ * Codes of q8_0 are signed: w + 128 is unsigned, and 128 times the sum of the activations is taken off again. From 4 rows on a block's sum is one chain: the
+ * rows beside it hide its latency, and an addition a row is saved; few rows need two chains. Included by product.h alone. */
+
+enum { TOGETHER = 8 }; /* rows whose sums advance side by side: each waits for its own last product */
 
 /* Four activations in every lane. */
 INLINE __m512i four(const int8_t *q) {
@@ -24,16 +27,21 @@ INLINE void product_q4_1(const tile *t, const int rows, const int panels, float 
                 q[c + 4] = _mm512_and_si512(_mm512_srli_epi16(v, 4), low);
             }
             vec16 d = vec16_load_f16(w->d), m = vec16_load_f16(w->m);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const act_block *a = (const act_block *)(const void *)(t->x + (size_t)r * t->stride) + b;
-                __m512i s0 = zero, s1 = zero;
-                UNROLL for (int c = 0; c < 4; c++) {
-                    s0 = _mm512_dpbusd_epi32(s0, q[c], four(a->q + 4 * c));
-                    s1 = _mm512_dpbusd_epi32(s1, q[c + 4], four(a->q + 16 + 4 * c));
+            UNROLL for (int first = 0; first < rows; first += TOGETHER) {
+                const act_block *a[TOGETHER];
+                __m512i s[TOGETHER];
+                const int n = rows - first < TOGETHER ? rows - first : TOGETHER;
+                UNROLL for (int r = 0; r < n; r++) {
+                    a[r] = (const act_block *)(const void *)(t->x + (size_t)(first + r) * t->stride) + b;
+                    s[r] = zero;
                 }
-                vec16 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(s0, s1)), *to = &acc[p * rows + r];
-                *to = vec16_fma(vec16_mul(d, vec16_set1(a->d)), sum, *to);
-                *to = vec16_fma(m, vec16_set1(a->s), *to);
+                UNROLL for (int c = 0; c < 8; c++) UNROLL for (int r = 0; r < n; r++) s[r] =
+                    _mm512_dpbusd_epi32(s[r], q[c], four(a[r]->q + 4 * c));
+                UNROLL for (int r = 0; r < n; r++) {
+                    vec16 *to = &acc[p * rows + first + r];
+                    *to = vec16_fma(vec16_mul(d, vec16_set1(a[r]->d)), _mm512_cvtepi32_ps(s[r]), *to);
+                    *to = vec16_fma(m, vec16_set1(a[r]->s), *to);
+                }
             }
         }
     }
@@ -54,12 +62,12 @@ INLINE void product_q8_0(const tile *t, const int rows, const int panels, float 
             vec16 d = vec16_load_f16(w->d);
             UNROLL for (int r = 0; r < rows; r++) {
                 const act_block *a = (const act_block *)(const void *)(t->x + (size_t)r * t->stride) + b;
-                __m512i s0 = _mm512_set1_epi32(-128 * a->sum), s1 = zero;
+                __m512i s[2] = {_mm512_set1_epi32(-128 * a->sum), zero};
                 UNROLL for (int c = 0; c < 8; c += 2) {
-                    s0 = _mm512_dpbusd_epi32(s0, q[c], four(a->q + 4 * c));
-                    s1 = _mm512_dpbusd_epi32(s1, q[c + 1], four(a->q + 4 * c + 4));
+                    s[0] = _mm512_dpbusd_epi32(s[0], q[c], four(a->q + 4 * c));
+                    s[rows < 4] = _mm512_dpbusd_epi32(s[rows < 4], q[c + 1], four(a->q + 4 * c + 4));
                 }
-                vec16 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(s0, s1)), *to = &acc[p * rows + r];
+                vec16 sum = _mm512_cvtepi32_ps(rows < 4 ? _mm512_add_epi32(s[0], s[1]) : s[0]), *to = &acc[p * rows + r];
                 *to = vec16_fma(vec16_mul(d, vec16_set1(a->d)), sum, *to);
             }
         }

@@ -13,7 +13,7 @@ messages, calls and switches of actors in Lua. weir bench loop measures how late
 while a long prefill runs, and what ten idle seconds cost.]],
   positional = {"WHAT", "[MODEL]"},
   options = {
-    {flags = "--vs", type = "string", value = "PATH", text = "a llama-bench to compare with; may be repeated", many = true},
+    {flags = "--vs", type = "string", value = "PATH", text = "a llama-bench to compare with, also with arguments (\"PATH -rtr 1\"); may be repeated", many = true},
     {flags = "--threads", type = "counts", text = "numbers of threads to measure (default: the processors)"},
     {flags = "--runs", type = "count", text = "runs of each; the median and the best are printed (default: 5)", default = 5},
     {flags = "--child", type = "flag", text = "one run, as JSON (used by bench itself)"},
@@ -61,13 +61,20 @@ local function read_json(line)
   return ok and value or nil
 end
 
+-- A peer may be given with arguments of its own: "PATH -rtr 1".
+local function peer_path(peer)
+  return peer:match "^(.-)%s+%-" or peer
+end
+
 -- A process of its own for each run: the number of threads belongs to the device, and peers run so too.
 local function run_weir(path, threads, program)
   return read_json(("%s/bin/weir bench model %s --threads %d --child"):format(quote(program.prefix), quote(path), threads))
 end
 
 local function run_peer(peer, path, threads)
-  local rows = read_json(("%s -m %s -t %d -p %d -n %d -r 1 -o json 2>/dev/null"):format(quote(peer), quote(path), threads, PREFILL, DECODE))
+  local program = peer_path(peer)
+  local rows = read_json(("%s -m %s -t %d -p %d -n %d -r 1 -o json %s 2>/dev/null"):format(quote(program), quote(path), threads, PREFILL, DECODE,
+    peer:sub(#program + 1)))
   local result = {}
   for _, row in ipairs(rows or {}) do
     local speed = row.avg_ts
@@ -153,7 +160,7 @@ local function compare(path, threads, o, program)
     threads, info.device, info.bytes / 1e6, core.bandwidth(info.bytes, threads, 5) / 1e9))
   show("weir", results.weir)
   for _, peer in ipairs(o.vs or {}) do
-    show(peer:match "[^/]*$", results[peer], results.weir)
+    show((peer:match "[^/]*$"), results[peer], results.weir)
   end
 end
 
@@ -166,7 +173,7 @@ local function bench_model(o, program)
   io.stdout:write(("%s, %s\n"):format(processor(), path))
   io.stdout:write(("tokens per second: prefill %d, decode %d; median of %d runs (worst to best); x: weir over the other\n"):format(PREFILL, DECODE, o.runs))
   for _, peer in ipairs(o.vs or {}) do
-    io.stdout:write("  ", peer, ": ", read_note(peer), "\n")
+    io.stdout:write("  ", peer, ": ", read_note(peer_path(peer)), "\n")
   end
   for _, n in ipairs(threads) do
     compare(path, n, o, program)
