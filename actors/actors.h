@@ -30,6 +30,13 @@ typedef struct weir__generator_options {
 /* Turns requests into passes and tokens into text. */
 int weir__generator_spawn(weir_system *s, weir__checkpoint *c, const weir__generator_options *o, weir_address *out, weir_error **error);
 
+/* Reply and answer with a body that was just made: NULL (no memory for it) becomes ENOMEM. */
+void weir__reply_made(weir_actor *self, const weir_message *m, weir_body *body);
+void weir__answer_made(weir_actor *self, weir_reply_to to, weir_body *body);
+void weir__write_key(weir_writer *w, const char *key);
+/* True if the message is a notice of the actor's own stream, and nobody's who learnt its address. */
+bool weir__own_notice(const weir_actor *self, const weir_message *m);
+
 /* Makes the stream of an actor that was just spawned; on failure the actor is killed (its fini sees a NULL stream). */
 int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, const char *name, weir__stream **out, weir_error **error);
 

@@ -17,6 +17,7 @@ typedef struct request {
 struct weir_model {
     weir_system *system;
     weir_address actor, generator, progress_actor;
+    uint64_t loading; /* session of the call `load` */
     request *requests;
     uint64_t count;
     bool closed;   /* by weir_model_free; given back with the last request */
@@ -56,8 +57,10 @@ static void on_loaded(weir_actor *self, void *data, const weir_message *reply, c
     m->answered = true;
     if (error)
         m->error = weir_error_ref(error);
-    else if (weir_read_find(weir__options(weir_message_body(reply), 0), "generator", &value) && weir_read_int(&value, &a))
+    else if (weir_read_find(weir__options(weir_message_body(reply), 0), "generator", &value) && weir_read_int(&value, &a) && a)
         m->generator = (weir_address)a;
+    else
+        m->error = weir_error_new(WEIR_ETYPE, "model", NULL, "load: the answer names no generator");
 }
 
 static bool is_answered(void *data) { return ((weir_model *)data)->answered; }
@@ -78,13 +81,16 @@ static int start_load(weir_model *m, const char *name, const weir_load_options *
     if (code)
         return code;
     weir_body *b = load_body(m, name, o);
-    return weir_call(weir_main_actor(m->system), m->actor, m->load, b, -1, on_loaded, m, NULL);
+    code = b ? weir_call(weir_main_actor(m->system), m->actor, m->load, b, -1, on_loaded, m, &m->loading) : WEIR_ENOMEM;
+    return code ? weir_fail(error, code, "%s: no memory to ask for it", name) : WEIR_OK;
 }
 
 int weir_model_load(weir_system *s, const char *name, const weir_load_options *options, weir_model **out, weir_error **error) {
     static const weir_load_options none = {0};
     if (!weir__check(s && name && out, "weir_model_load: system, model and out are needed"))
         return weir_fail(error, WEIR_EINVAL, "weir_model_load: system, model and out are needed");
+    if (weir__running(s))
+        return weir_fail(error, WEIR_EBUSY, "%s: weir_model_load runs the loop, which runs already", name);
     weir_model *m = weir__alloc(s, sizeof *m);
     if (!m)
         return weir_fail(error, WEIR_ENOMEM, "%s: no memory", name);
@@ -96,6 +102,8 @@ int weir_model_load(weir_system *s, const char *name, const weir_load_options *o
     int code = start_load(m, name, options ? options : &none, error);
     if (!code)
         code = weir_system_run(s, is_answered, m, error);
+    if (m->progress_actor)
+        weir_kill(s, m->progress_actor); /* the host's function is not called after this one has returned */
     if (!code && !m->answered)
         code = weir_fail(error, WEIR_ESTOPPING, "%s: the loop was told to quit while the model was loading", name);
     if (!code && m->error) {
@@ -114,12 +122,12 @@ int weir_model_load(weir_system *s, const char *name, const weir_load_options *o
 
 static void request_end(request *r, const weir_finish *finish, const weir_error *error) {
     weir_model *m = r->model;
+    r->done(r->data, finish, error); /* may free the model: it is kept while this request is on its list */
     for (request **at = &m->requests; *at; at = &(*at)->next)
         if (*at == r) {
             *at = r->next;
             break;
         }
-    r->done(r->data, finish, error);
     weir__free(m->system, r);
     release(m);
 }
@@ -136,8 +144,8 @@ static request *find(weir_model *m, uint64_t handle) {
 static bool read_finish(weir_cursor map, weir_finish *f) {
     weir_cursor value;
     bool done = false;
-    const char *reason;
-    size_t size;
+    const char *reason = "";
+    size_t size = 0;
     int64_t n = 0;
     double seconds = 0;
     if (!weir_read_find(map, "done", &value) || !weir_read_bool(&value, &done) || !done)
@@ -187,7 +195,8 @@ static void on_piece(weir_actor *self, void *data, const weir_message *reply, co
 
 static void ask_next(weir_actor *self, request *r) {
     weir_model *m = r->model;
-    int code = weir_call(self, m->generator, m->next, weir_pack(m->system, "u", r->id), -1, on_piece, r, NULL);
+    weir_body *b = weir_pack(m->system, "u", r->id);
+    int code = b ? weir_call(self, m->generator, m->next, b, -1, on_piece, r, NULL) : WEIR_ENOMEM;
     if (!code)
         return;
     weir_error *error = weir_error_new(code, NULL, NULL, "generate: the generator cannot be asked");
@@ -225,24 +234,24 @@ static weir_body *generate_body(weir_model *m, const weir_generate_options *o) {
     weir_writer *w = weir_write_begin(m->system);
     weir_write_map(w);
     if (o->tokens) {
-        weir_write_str(w, "tokens", 6);
+        weir__write_key(w, "tokens");
         weir_write_bin(w, o->tokens, o->n_tokens * 4);
     } else {
-        weir_write_str(w, "prompt", 6);
+        weir__write_key(w, "prompt");
         weir_write_str(w, o->prompt, strlen(o->prompt));
     }
     for (int i = 0; i < 3; i++) {
-        weir_write_str(w, numbers[i].key, strlen(numbers[i].key));
+        weir__write_key(w, numbers[i].key);
         weir_write_double(w, numbers[i].value);
-        weir_write_str(w, integers[i].key, strlen(integers[i].key));
+        weir__write_key(w, integers[i].key);
         weir_write_int(w, integers[i].value);
     }
-    weir_write_str(w, "stop", 4);
+    weir__write_key(w, "stop");
     weir_write_array(w);
     for (size_t i = 0; i < o->n_stop; i++)
         weir_write_str(w, o->stop[i], strlen(o->stop[i]));
     weir_write_close(w);
-    weir_write_str(w, "ignore_end", 10);
+    weir__write_key(w, "ignore_end");
     weir_write_bool(w, o->ignore_end);
     weir_write_close(w);
     return weir_write_end(w);
@@ -286,14 +295,14 @@ static bool ended(weir_model *m, weir_address a) {
 
 static bool is_gone(void *data) {
     weir_model *m = data;
-    return !m->requests && ended(m, m->actor) && ended(m, m->progress_actor);
+    return !m->requests && ended(m, m->actor);
 }
 
 void weir_model_free(weir_model *m) {
     if (!m || m->closed)
         return;
-    if (m->progress_actor)
-        weir_stop(m->system, m->progress_actor);
+    if (m->loading && !m->answered)
+        weir_call_cancel(weir_main_actor(m->system), m->loading);
     if (m->actor)
         weir_stop(m->system, m->actor);
     if (!weir__running(m->system))

@@ -1,6 +1,28 @@
 /* common.c: what the spawning functions share, and the table of behaviours (actors.h). */
 #include "actors.h"
 
+#include <string.h>
+
+static weir_error *no_memory(void) { return weir_error_new(WEIR_ENOMEM, NULL, NULL, "no memory for a reply"); }
+
+void weir__reply_made(weir_actor *self, const weir_message *m, weir_body *body) {
+    if (body)
+        weir_reply(self, m, body);
+    else
+        weir_reply_error(self, m, no_memory());
+}
+
+void weir__answer_made(weir_actor *self, weir_reply_to to, weir_body *body) {
+    if (body)
+        weir_answer(self, to, body);
+    else
+        weir_answer_error(self, to, no_memory());
+}
+
+void weir__write_key(weir_writer *w, const char *key) { weir_write_str(w, key, strlen(key)); }
+
+bool weir__own_notice(const weir_actor *self, const weir_message *m) { return weir_message_from(m) == weir_self(self); }
+
 int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, const char *name, weir__stream **out, weir_error **error) {
     int code = weir__stream_new(d, owner, name, out, error);
     if (code)

@@ -36,7 +36,12 @@ void weir__drive_fail(weir_actor *self, weir__pass *p, weir_error *error) {
         p->error = error;
         if (p->phase != WEIR__QUEUED) {
             weir__stream_skip(s->stream);
-            notify(s, p, s->pass_done, (int64_t)p->id); /* when it is there, nothing of this pass is on the stream, and its failure is cleared */
+            /* when this notice is there, nothing of the pass is on the stream, and its failure is cleared; without one nobody could tell */
+            int code = notify(s, p, s->pass_done, (int64_t)p->id);
+            if (code) {
+                weir_exit(self, weir_error_new(code, NULL, weir_error_ref(error), "the end of a failed pass cannot be told"));
+                return;
+            }
         }
     }
     /* a pass that waits for a reply of the policy, or for its notices, ends when they are there */
@@ -344,10 +349,7 @@ static void on_finished(weir_actor *self, void *data, const weir_message *reply,
     if (failing(self, p))
         return;
     weir_body *b = weir__pass_reply(s, p);
-    if (b)
-        weir_answer(self, p->to, b);
-    else
-        weir_answer_error(self, p->to, weir_error_new(WEIR_ENOMEM, NULL, NULL, "pass: no memory for the reply"));
+    weir__answer_made(self, p->to, b);
     weir__stepper_ended(self, p);
 }
 

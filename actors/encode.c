@@ -67,7 +67,7 @@ void weir__on_tokenize(weir_actor *self, const weir_message *m) {
     if (code)
         weir_reply_error(self, m, error ? error : weir_error_new(code, NULL, NULL, "tokenize: %s", weir_code_text(code)));
     else
-        weir_reply(self, m, weir_pack(g->system, "b", ids.data ? (const void *)ids.data : "", ids.size * sizeof *ids.data));
+        weir__reply_made(self, m, weir_pack(g->system, "b", ids.data ? (const void *)ids.data : "", ids.size * sizeof *ids.data));
     weir__ids_free(g->system, &ids);
 }
 
@@ -102,8 +102,7 @@ void weir__on_detokenize(weir_actor *self, const weir_message *m) {
     if (code)
         weir_reply_error(self, m, error ? error : weir_error_new(code, NULL, NULL, "detokenize: %s", weir_code_text(code)));
     else
-        weir_reply(self, m, weir_pack(g->system, "S", d.held ? d.held : "", d.safe));
+        weir__reply_made(self, m, weir_pack(g->system, "S", d.held ? d.held : "", d.safe));
     weir__decoder_fini(&d);
-    if (!code)
-        weir__ids_free(g->system, &ids);
+    weir__ids_free(g->system, &ids);
 }

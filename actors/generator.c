@@ -6,11 +6,19 @@ static void schedule(weir_actor *self);
 
 /* ---- ends ---- */
 
+/* Without memory to say so the sequence stays until this actor ends. */
+static void close_sequence(weir_actor *self, uint64_t sequence) {
+    weir__generator *g = weir_state(self);
+    weir_body *b = weir_pack(g->system, "u", sequence);
+    if (b)
+        weir_send(self, g->options.stepper, g->close, b);
+}
+
 static void end_request(weir_actor *self, weir__request *r) {
     weir__generator *g = weir_state(self);
     weir_address owner = r->owner;
     if (r->sequence)
-        weir_send(self, g->options.stepper, g->close, weir_pack(g->system, "u", r->sequence));
+        close_sequence(self, r->sequence);
     weir__request_free(g, r);
     if (!weir__request_owner(g, owner))
         weir_demonitor(self, owner);
@@ -34,8 +42,9 @@ static void fail_request(weir_actor *self, weir__request *r, weir_error *error) 
 
 static void cancel_request(weir_actor *self, weir__request *r) {
     weir__generator *g = weir_state(self);
-    if (r->state == WEIR__IN_PASS)
-        weir_send(self, g->options.stepper, g->cancel, weir_pack(g->system, "i", g->tag));
+    weir_body *b = r->state == WEIR__IN_PASS ? weir_pack(g->system, "i", g->tag) : NULL;
+    if (b && !weir_send(self, g->options.stepper, g->cancel, b)) /* if it cannot be told, the pass ends by itself, without this request */
+        g->cancelled = g->tag;
     weir_error *error = weir_error_new(WEIR_ECANCELLED, NULL, NULL, "request %llu was cancelled", (unsigned long long)r->id);
     if (r->state == WEIR__OPENING)
         weir_answer_error(self, r->opening, error);
@@ -50,15 +59,15 @@ static void cancel_request(weir_actor *self, weir__request *r) {
 
 static void write_sample(weir_writer *w, const weir__request *r) {
     weir_write_map(w);
-    weir_write_str(w, "temperature", 11);
+    weir__write_key(w, "temperature");
     weir_write_double(w, r->temperature);
-    weir_write_str(w, "top_k", 5);
+    weir__write_key(w, "top_k");
     weir_write_int(w, r->top_k);
-    weir_write_str(w, "top_p", 5);
+    weir__write_key(w, "top_p");
     weir_write_double(w, r->top_p);
-    weir_write_str(w, "min_p", 5);
+    weir__write_key(w, "min_p");
     weir_write_double(w, r->min_p);
-    weir_write_str(w, "seed", 4);
+    weir__write_key(w, "seed");
     weir_write_int(w, r->seed);
     weir_write_close(w);
 }
@@ -72,7 +81,7 @@ static void write_run(weir_writer *w, const weir__request *r) {
     else
         weir_write_bin(w, &r->token, 4);
     weir_write_map(w);
-    weir_write_str(w, "sample", 6);
+    weir__write_key(w, "sample");
     write_sample(w, r);
     weir_write_close(w);
     weir_write_close(w);
@@ -96,9 +105,9 @@ static void choose(weir__generator *g) {
 static weir_body *pass_body(weir__generator *g) {
     weir_writer *w = weir_write_begin(g->system);
     weir_write_map(w);
-    weir_write_str(w, "tag", 3);
+    weir__write_key(w, "tag");
     weir_write_int(w, g->tag);
-    weir_write_str(w, "runs", 4);
+    weir__write_key(w, "runs");
     weir_write_array(w);
     for (uint32_t i = 0; i < g->n_in_pass; i++)
         write_run(w, weir__request_find(g, g->in_pass[i]));
@@ -126,13 +135,13 @@ static weir_error *run_error(weir_cursor errors, uint32_t i) {
 
 /* A full context ends a generation that has given text; a prompt that does not fit is an error. */
 static void run_failed(weir_actor *self, weir__request *r, weir_error *error) {
-    if (weir_error_code(error) == WEIR_ECONTEXT && r->generated) {
+    weir_error *e = NULL;
+    if (weir_error_code(error) == WEIR_ECONTEXT && r->generated && !weir__request_finish(weir_state(self), r, "context", &e)) {
         weir_error_free(error);
-        r->reason = "context";
-        r->state = WEIR__ENDED;
         deliver(self, r);
         return;
     }
+    weir_error_free(e);
     fail_request(self, r, error);
 }
 
@@ -150,7 +159,7 @@ static void take_token(weir_actor *self, weir__request *r, int32_t token) {
 
 static void pass_succeeded(weir_actor *self, const weir_message *reply, const uint64_t *ids, uint32_t n) {
     weir__generator *g = weir_state(self);
-    weir_cursor map = weir__options(weir_message_body(reply), 0), sampled, errors = weir_read(NULL, NULL);
+    weir_cursor map = weir__options(weir_message_body(reply), 0), sampled = weir_read(NULL, NULL), errors = sampled;
     uint32_t tokens = 0;
     weir_read_find(map, "errors", &errors);
     if (weir_read_find(map, "sampled", &sampled))
@@ -158,8 +167,10 @@ static void pass_succeeded(weir_actor *self, const weir_message *reply, const ui
     for (uint32_t i = 0; i < n; i++) {
         weir_error *error = run_error(errors, i);
         int64_t token = 0;
-        if (!error && (!tokens-- || !weir_read_int(&sampled, &token)))
+        if (!error && (!tokens || !weir_read_int(&sampled, &token)))
             error = weir_error_new(WEIR_ETYPE, NULL, NULL, "stepper.pass: no token for run %u", i);
+        else if (!error)
+            tokens--;
         weir__request *r = weir__request_find(g, ids[i]);
         if (!r)
             weir_error_free(error);
@@ -174,6 +185,7 @@ static void on_pass(weir_actor *self, void *data, const weir_message *reply, con
     weir__generator *g = weir_state(self);
     uint64_t ids[WEIR_MAX_SEQUENCES];
     uint32_t n = g->n_in_pass;
+    bool again = error && weir_error_code(error) == WEIR_ECANCELLED && g->cancelled == g->tag;
     (void)data;
     for (uint32_t i = 0; i < n; i++)
         ids[i] = g->in_pass[i];
@@ -185,7 +197,7 @@ static void on_pass(weir_actor *self, void *data, const weir_message *reply, con
         weir__request *r = weir__request_find(g, ids[i]);
         if (!r)
             continue;
-        if (weir_error_code(error) == WEIR_ECANCELLED)
+        if (again)
             r->state = WEIR__READY; /* another request of the pass was cancelled: nothing of this one was written */
         else
             run_failed(self, r, weir_error_ref(error));
@@ -227,16 +239,18 @@ static void on_opened(weir_actor *self, void *data, const weir_message *reply, c
     weir_read_int(&c, &sequence);
     if (!r) {
         if (sequence)
-            weir_send(self, g->options.stepper, g->close, weir_pack(g->system, "i", sequence));
+            close_sequence(self, (uint64_t)sequence);
         return;
     }
     r->sequence = (uint64_t)sequence;
-    if (error) {
-        fail_request(self, r, weir_error_ref(error));
+    weir_body *b = error ? NULL : weir_pack(g->system, "u", r->id);
+    if (!b || !sequence) {
+        weir_body_free(b);
+        fail_request(self, r, error ? weir_error_ref(error) : weir_error_new(WEIR_ENOMEM, NULL, NULL, "generate: no sequence"));
         return;
     }
     r->state = WEIR__READY;
-    weir_answer(self, r->opening, weir_pack(g->system, "u", r->id));
+    weir_answer(self, r->opening, b);
     schedule(self);
 }
 
@@ -305,7 +319,7 @@ static int encode_elsewhere(weir_actor *self, weir__request *r, weir_cursor prom
         weir_write_close(w);
     }
     weir_write_map(w);
-    weir_write_str(w, "bounds", 6);
+    weir__write_key(w, "bounds");
     weir_write_bool(w, true);
     weir_write_close(w);
     weir_body *b = weir_write_end(w);

@@ -60,6 +60,7 @@ typedef struct weir__generator {
     weir__forwarded *forwarded;
     uint64_t count, tags;
     int64_t tag;       /* of the pass in flight, 0: none */
+    int64_t cancelled; /* tag of the pass that this actor cancelled last */
     uint64_t in_pass[WEIR_MAX_SEQUENCES]; /* request of each run, 0: cancelled meanwhile */
     uint32_t n_in_pass;
     weir_verb open, close, pass, cancel, encode;
@@ -73,6 +74,8 @@ weir__request *weir__request_find(weir__generator *g, uint64_t id);
 bool weir__request_owner(const weir__generator *g, weir_address owner); /* has one */
 /* Takes a sampled token: text, stop strings, ends. ENOMEM. */
 int weir__request_token(weir__generator *g, weir__request *r, int32_t token, weir_error **error);
+/* Ends it for a reason: what the decoder held is text now. On failure it has not ended. ENOMEM. */
+int weir__request_finish(weir__generator *g, weir__request *r, const char *reason, weir_error **error);
 /* Answers a waiting `next` if there is text or an end. True: the request was told its end and is gone. */
 bool weir__request_deliver(weir_actor *self, weir__request *r);
 void weir__request_fail(weir__request *r, weir_error *error); /* taken */

@@ -25,12 +25,12 @@ typedef struct {
 /* ---- the description of a loaded model ---- */
 
 static void put_str(weir_writer *w, const char *key, const char *value, size_t size) {
-    weir_write_str(w, key, strlen(key));
+    weir__write_key(w, key);
     weir_write_str(w, value, size);
 }
 
 static void put_int(weir_writer *w, const char *key, uint64_t value) {
-    weir_write_str(w, key, strlen(key));
+    weir__write_key(w, key);
     weir_write_uint(w, value);
 }
 
@@ -41,13 +41,13 @@ static void put_gguf_string(weir_writer *w, const char *key, const weir__gguf *g
 }
 
 static void put_tokenizer(weir_writer *w, const weir__tokenizer *t) {
-    weir_write_str(w, "tokenizer", 9);
+    weir__write_key(w, "tokenizer");
     weir_write_bool(w, t != NULL);
     if (!t)
         return;
-    weir_write_str(w, "bos", 3);
+    weir__write_key(w, "bos");
     weir_write_int(w, weir__tokenizer_bos(t));
-    weir_write_str(w, "eos", 3);
+    weir__write_key(w, "eos");
     weir_write_int(w, weir__tokenizer_eos(t));
 }
 
@@ -145,7 +145,7 @@ static void on_warm(weir_actor *self, void *data, const weir_message *reply, con
         return;
     m->loading = false;
     m->loaded = true;
-    weir_answer(self, m->caller, describe(m));
+    weir__answer_made(self, m->caller, describe(m));
 }
 
 static void on_prepared(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
@@ -158,7 +158,8 @@ static void on_prepared(weir_actor *self, void *data, const weir_message *reply,
         return;
     }
     weir_body *b = weir_pack(m->system, m->progress ? "u" : "n", (uint64_t)m->progress);
-    failed(self, weir_call(self, m->children[POLICY], m->warm, b, -1, on_warm, NULL, NULL), NULL, "policy.warm");
+    int code = b ? weir_call(self, m->children[POLICY], m->warm, b, -1, on_warm, NULL, NULL) : WEIR_ENOMEM;
+    failed(self, code, NULL, "policy.warm");
 }
 
 static void choose_options(model *m) {
@@ -245,12 +246,19 @@ static int read_load(model *m, const weir_body *body, int64_t *threads, weir_err
     return weir__model_locate(model_name, m->path, sizeof m->path, error);
 }
 
+static bool childless(const model *m) {
+    for (int i = 0; i < CHILDREN; i++)
+        if (m->children[i])
+            return false;
+    return true;
+}
+
 static void on_load(weir_actor *self, const weir_message *msg) {
     model *m = weir_state(self);
     weir_error *error = NULL;
     int64_t threads = 0;
     weir_address a;
-    int code = m->loading || m->loaded ? weir_fail(&error, WEIR_EBUSY, "load: this actor has a model already") : WEIR_OK;
+    int code = m->loading || m->loaded || m->stopping || !childless(m) ? weir_fail(&error, WEIR_EBUSY, "load: this actor has a model already") : WEIR_OK;
     if (!code)
         code = read_load(m, weir_message_body(msg), &threads, &error);
     if (!code)
@@ -266,25 +274,19 @@ static void on_load(weir_actor *self, const weir_message *msg) {
     m->loading = true;
     m->caller = weir_defer(self, msg);
     weir_body *b = weir_pack(m->system, "s", m->path);
-    failed(self, weir_call(self, a, m->open, b, -1, on_opened, NULL, NULL), NULL, "residency.open");
+    code = b ? weir_call(self, a, m->open, b, -1, on_opened, NULL, NULL) : WEIR_ENOMEM;
+    failed(self, code, NULL, "residency.open");
 }
 
 static void on_info(weir_actor *self, const weir_message *msg) {
     model *m = weir_state(self);
     if (m->loaded)
-        weir_reply(self, msg, describe(m));
+        weir__reply_made(self, msg, describe(m));
     else
         weir_reply_error(self, msg, weir_error_new(WEIR_ESTATE, NULL, NULL, "info: no model is loaded"));
 }
 
 /* ---- ends ---- */
-
-static bool childless(const model *m) {
-    for (int i = 0; i < CHILDREN; i++)
-        if (m->children[i])
-            return false;
-    return true;
-}
 
 static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
     model *m = weir_state(self);

@@ -165,12 +165,12 @@ int weir__pass_fill(weir__stepper *s, weir__pass *p, weir_error **error) {
 /* ---- the reply ---- */
 
 static void write_handle(weir_writer *w, const char *key, weir__buffer *b) {
-    weir_write_str(w, key, strlen(key));
+    weir__write_key(w, key);
     weir_write_handle(w, (weir_handle){&weir__buffer_handle, weir__buffer_ref(b)});
 }
 
 static void write_errors(weir_writer *w, const weir__pass *p) {
-    weir_write_str(w, "errors", 6);
+    weir__write_key(w, "errors");
     weir_write_array(w);
     for (uint32_t i = 0; i < p->n_runs; i++) {
         const weir_error *e = p->runs[i].error;
@@ -188,24 +188,25 @@ static void write_errors(weir_writer *w, const weir__pass *p) {
 weir_body *weir__pass_reply(weir__stepper *s, weir__pass *p) {
     const weir_step *step = s->forward->step;
     weir_writer *w = weir_write_begin(s->system);
-    for (uint32_t i = 0; i < p->n_runs; i++)
-        if (!p->runs[i].error)
-            weir__kv_commit(s->kv, p->runs[i].sequence, p->runs[i].first + p->runs[i].count);
     weir_write_map(w);
-    weir_write_str(w, "sampled", 7);
+    weir__write_key(w, "sampled");
     weir_write_array(w);
     for (int32_t i = 0; i < step->outputs; i++)
         weir_write_int(w, step->sampled[i]);
     weir_write_close(w);
     write_errors(w, p);
-    weir_write_str(w, "outputs", 7);
+    weir__write_key(w, "outputs");
     weir_write_int(w, step->outputs);
-    weir_write_str(w, "rows", 4);
+    weir__write_key(w, "rows");
     weir_write_int(w, step->rows);
     if (p->logits_out)
         write_handle(w, "logits", p->logits_out);
     if (p->hidden_out)
         write_handle(w, "hidden", p->hidden_out);
     weir_write_close(w);
-    return weir_write_end(w);
+    weir_body *b = weir_write_end(w);
+    for (uint32_t i = 0; b && i < p->n_runs; i++)
+        if (!p->runs[i].error)
+            weir__kv_commit(s->kv, p->runs[i].sequence, p->runs[i].first + p->runs[i].count);
+    return b;
 }

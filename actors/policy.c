@@ -34,7 +34,7 @@ static void warm_end(weir_actor *self) {
     if (p->failed)
         weir_answer_error(self, p->warm_to, p->failed);
     else
-        weir_answer(self, p->warm_to, weir_pack(p->system, "u", p->bytes));
+        weir__answer_made(self, p->warm_to, weir_pack(p->system, "u", p->bytes));
     p->failed = NULL;
 }
 
@@ -48,6 +48,8 @@ static void on_fetched(weir_actor *self, void *data, const weir_message *reply, 
     if (!error && weir_read_handle(&c, "buffer", &blob)) {
         p->blobs[ordinal] = weir__buffer_ref(blob);
         p->bytes += weir__checkpoint_unit(p->checkpoint, ordinal)->blob_bytes;
+    } else if (!p->failed) {
+        p->failed = weir_error_new(WEIR_ETYPE, NULL, NULL, "residency.fetch: no buffer for unit %u", ordinal);
     }
     p->there++;
     if (p->progress)
@@ -116,13 +118,13 @@ static void on_begin(weir_actor *self, const weir_message *m) {
     if (weir_read_int(&c, &rows))
         weir_read_int(&c, &known);
     weir_body *b = grant(p, known);
-    if (!b) {
+    if (!b || weir_monitor(self, weir_message_from(m))) {
+        weir_body_free(b);
         weir_reply_error(self, m, weir_error_new(WEIR_ENOMEM, NULL, NULL, "begin: no memory"));
         return;
     }
     p->stepper = weir_message_from(m);
     p->passes++;
-    weir_monitor(self, p->stepper);
     weir_reply(self, m, b);
 }
 
@@ -146,7 +148,7 @@ static void on_acquire(weir_actor *self, const weir_message *m) {
     }
     p->leased = ordinal;
     p->acquired++;
-    weir_reply(self, m, weir_pack(p->system, "h", (weir_handle){&weir__buffer_handle, weir__buffer_ref(p->blobs[ordinal])}));
+    weir__reply_made(self, m, weir_pack(p->system, "h", (weir_handle){&weir__buffer_handle, weir__buffer_ref(p->blobs[ordinal])}));
 }
 
 static void on_complete(weir_actor *self, const weir_message *m) {
@@ -197,7 +199,7 @@ static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
 
 static void on_stats(weir_actor *self, const weir_message *m) {
     policy *p = weir_state(self);
-    weir_reply(self, m, weir_pack(p->system, "{sssusususususu}", "name", "resident", "units", (uint64_t)p->there, "bytes", p->bytes, "passes", p->passes,
+    weir__reply_made(self, m, weir_pack(p->system, "{sssusususususu}", "name", "resident", "units", (uint64_t)p->there, "bytes", p->bytes, "passes", p->passes,
                                   "acquired", p->acquired, "completed", p->completed, "aborted", p->aborted));
 }
 

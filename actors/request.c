@@ -130,13 +130,15 @@ static int take_id(weir__generator *g, weir__request *r, int32_t token) {
     return code;
 }
 
-static int finish(weir__generator *g, weir__request *r, const char *reason, weir_error **error) {
+int weir__request_finish(weir__generator *g, weir__request *r, const char *reason, weir_error **error) {
+    int code = g->tokenizer ? weir__decoder_finish(&r->decoder, error) : WEIR_OK;
+    if (!code && g->tokenizer)
+        code = take_text(g, r);
+    if (code)
+        return code;
     r->reason = reason;
     r->state = WEIR__ENDED;
-    if (!g->tokenizer)
-        return WEIR_OK;
-    int code = weir__decoder_finish(&r->decoder, error);
-    return code ? code : take_text(g, r);
+    return WEIR_OK;
 }
 
 int weir__request_token(weir__generator *g, weir__request *r, int32_t token, weir_error **error) {
@@ -146,7 +148,7 @@ int weir__request_token(weir__generator *g, weir__request *r, int32_t token, wei
     r->token = token;
     r->generated++;
     if (!r->ignore_end && g->tokenizer && weir__tokenizer_is_end(g->tokenizer, token))
-        return finish(g, r, "stop", error);
+        return weir__request_finish(g, r, "stop", error);
     int code = take_id(g, r, token);
     if (!code && g->tokenizer) {
         code = weir__decoder_feed(&r->decoder, token, error);
@@ -158,9 +160,9 @@ int weir__request_token(weir__generator *g, weir__request *r, int32_t token, wei
     if (code)
         return code;
     if (g->tokenizer && r->decoder.stopped)
-        return finish(g, r, "stop", error);
+        return weir__request_finish(g, r, "stop", error);
     if (r->max_tokens && r->generated >= r->max_tokens)
-        return finish(g, r, "length", error);
+        return weir__request_finish(g, r, "length", error);
     r->state = r->ahead >= r->credit ? WEIR__STALLED : WEIR__READY;
     return WEIR_OK;
 }
@@ -175,31 +177,29 @@ void weir__request_fail(weir__request *r, weir_error *error) {
 
 /* ---- the reader ---- */
 
-static void write_key(weir_writer *w, const char *key) { weir_write_str(w, key, strlen(key)); }
-
 static weir_body *piece_body(weir__generator *g, weir__request *r) {
     weir_writer *w = weir_write_begin(g->system);
     weir_write_map(w);
-    write_key(w, "text");
+    weir__write_key(w, "text");
     weir_write_str(w, r->text ? r->text : "", r->text_size);
-    write_key(w, "tokens");
+    weir__write_key(w, "tokens");
     weir_write_bin(w, r->tokens.data ? (const void *)r->tokens.data : "", r->tokens.size * 4);
-    write_key(w, "done");
+    weir__write_key(w, "done");
     weir_write_bool(w, r->reason != NULL);
     if (r->reason) {
-        write_key(w, "reason");
-        write_key(w, r->reason);
+        weir__write_key(w, "reason");
+        weir__write_key(w, r->reason);
         if (g->tokenizer && r->decoder.met) {
-            write_key(w, "stop");
+            weir__write_key(w, "stop");
             weir_write_str(w, r->decoder.met->data, r->decoder.met->size);
         }
-        write_key(w, "prompt_tokens");
+        weir__write_key(w, "prompt_tokens");
         weir_write_int(w, r->prompt_tokens);
-        write_key(w, "generated");
+        weir__write_key(w, "generated");
         weir_write_int(w, r->generated);
-        write_key(w, "prefill_s");
+        weir__write_key(w, "prefill_s");
         weir_write_double(w, (double)(r->first - r->began) * 1e-9);
-        write_key(w, "decode_s");
+        weir__write_key(w, "decode_s");
         weir_write_double(w, (double)(r->last - r->first) * 1e-9);
     }
     weir_write_close(w);

@@ -4,7 +4,6 @@
 
 typedef struct job {
     struct job *next;
-    struct residency *owner;
     uint64_t id;
     weir_reply_to to;
     weir_error *error; /* set on the stream's thread, read after the notice */
@@ -58,7 +57,7 @@ static job *job_new(weir_actor *self, const weir_message *m, int (*finish)(job *
         weir_reply_error(self, m, weir_error_new(WEIR_ENOMEM, NULL, NULL, "no memory for a job"));
         return NULL;
     }
-    *j = (job){.owner = r, .system = r->system, .id = ++r->count, .to = weir_defer(self, m), .finish = finish, .refs = 1};
+    *j = (job){.system = r->system, .id = ++r->count, .to = weir_defer(self, m), .finish = finish, .refs = 1};
     job **at = &r->jobs;
     while (*at)
         at = &(*at)->next;
@@ -102,7 +101,7 @@ static void job_submit(weir_actor *self, job *j, int code) {
 static void on_work_done(weir_actor *self, const weir_message *m) {
     int64_t status = 0, id = 0;
     weir_cursor c = weir_read(weir_message_body(m), NULL);
-    if (!weir_read_int(&c, &status) || !weir_read_int(&c, &id))
+    if (!weir__own_notice(self, m) || !weir_read_int(&c, &status) || !weir_read_int(&c, &id))
         return;
     job *j = job_take(weir_state(self), (uint64_t)id);
     if (!j)
@@ -237,14 +236,20 @@ static void on_encode(weir_actor *self, const weir_message *m) {
         weir_reply_error(self, m, weir_error_new(WEIR_EUNSUPPORTED, NULL, NULL, "encode: the model has no tokeniser that weir knows"));
         return;
     }
+    weir_cursor options = weir__options(weir_message_body(m), 1);
+    weir_error *error = NULL;
+    bool special = false, bounds = false;
+    if (!weir__option_bool(options, "special", &special, &error) || !weir__option_bool(options, "bounds", &bounds, &error)) {
+        weir_reply_error(self, m, error);
+        return;
+    }
     job *j = job_new(self, m, encode_finish);
     if (!j)
         return;
-    weir_cursor options = weir__options(weir_message_body(m), 1);
+    j->special = special;
+    j->bounds = bounds;
     j->checkpoint = weir__checkpoint_ref(r->checkpoint);
     j->text = weir_body_ref(weir_message_body(m));
-    weir__option_bool(options, "special", &j->special, NULL);
-    weir__option_bool(options, "bounds", &j->bounds, NULL);
     job_submit(self, j, job_host(r, j, encode_work));
 }
 

@@ -21,6 +21,19 @@ static void on_banks(weir_actor *self, void *data, const weir_message *reply, co
         weir_answer(self, to, NULL);
 }
 
+static void unprepare(weir__stepper *s) {
+    for (uint32_t u = 0; s->leases && u <= s->units; u++)
+        weir__buffer_unref(s->leases[u]);
+    weir__forward_free(s->forward);
+    weir__kv_free(s->kv);
+    weir__free(s->system, s->granted);
+    weir__free(s->system, s->leases);
+    s->forward = NULL;
+    s->kv = NULL;
+    s->granted = NULL;
+    s->leases = NULL;
+}
+
 static int prepare(weir__stepper *s, weir_error **error) {
     const weir__forward_options *o = &s->options.forward;
     int32_t limit = weir__checkpoint_config(s->checkpoint)->context;
@@ -39,22 +52,28 @@ static int prepare(weir__stepper *s, weir_error **error) {
 static void on_prepare(weir_actor *self, const weir_message *m) {
     weir__stepper *s = weir_state(self);
     weir_error *error = NULL;
-    int code = s->forward ? WEIR_EBUSY : prepare(s, &error);
-    if (code)
+    if (s->forward) {
+        reply_error(self, m, WEIR_EBUSY, NULL);
+        return;
+    }
+    int code = prepare(s, &error);
+    if (code) {
+        unprepare(s);
         reply_error(self, m, code, error);
-    else
-        s->preparing = weir_defer(self, m);
+        return;
+    }
+    s->preparing = weir_defer(self, m);
 }
 
-static bool read_notice(const weir_message *m, int64_t *status, int64_t *arg) {
+static bool read_notice(const weir_actor *self, const weir_message *m, int64_t *status, int64_t *arg) {
     weir_cursor c = weir_read(weir_message_body(m), NULL);
-    return weir_read_int(&c, status) && weir_read_int(&c, arg);
+    return weir__own_notice(self, m) && weir_read_int(&c, status) && weir_read_int(&c, arg);
 }
 
 static void on_tables_done(weir_actor *self, const weir_message *m) {
     weir__stepper *s = weir_state(self);
     int64_t status, arg;
-    if (!read_notice(m, &status, &arg))
+    if (!read_notice(self, m, &status, &arg))
         return;
     int code = status ? (int)status : weir_call(self, s->options.experts, s->banks, NULL, 0, on_banks, s, NULL);
     if (code)
@@ -68,6 +87,14 @@ static bool owns_other(const weir__stepper *s, weir_address who) {
         if (s->sequences[i] && s->owners[i] == who)
             return true;
     return false;
+}
+
+static void close_slot(weir_actor *self, int32_t slot) {
+    weir__stepper *s = weir_state(self);
+    weir__kv_close(s->kv, s->sequences[slot]);
+    s->sequences[slot] = 0;
+    if (!owns_other(s, s->owners[slot]))
+        weir_demonitor(self, s->owners[slot]);
 }
 
 static void on_open(weir_actor *self, const weir_message *m) {
@@ -85,12 +112,10 @@ static void on_open(weir_actor *self, const weir_message *m) {
     int32_t slot = weir__kv_slot(s->kv, id);
     s->owners[slot] = who;
     s->sequences[slot] = id;
-    weir_reply(self, m, weir_pack(s->system, "u", id));
-}
-
-static void close_slot(weir__stepper *s, int32_t slot) {
-    weir__kv_close(s->kv, s->sequences[slot]);
-    s->sequences[slot] = 0;
+    weir_body *b = weir_pack(s->system, "u", id);
+    if (!b)
+        close_slot(self, slot);
+    weir__reply_made(self, m, b);
 }
 
 static void on_close(weir_actor *self, const weir_message *m) {
@@ -102,10 +127,7 @@ static void on_close(weir_actor *self, const weir_message *m) {
         weir_reply_error(self, m, weir_error_new(WEIR_ESTATE, NULL, NULL, "close: no sequence %lld", (long long)id));
         return;
     }
-    weir_address owner = s->owners[slot];
-    close_slot(s, slot);
-    if (!owns_other(s, owner))
-        weir_demonitor(self, owner);
+    close_slot(self, slot);
     weir_reply(self, m, NULL);
 }
 
@@ -129,7 +151,7 @@ static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
     (void)why;
     for (int32_t i = 0; i < WEIR_MAX_SEQUENCES; i++)
         if (s->sequences[i] && s->owners[i] == who)
-            close_slot(s, i);
+            close_slot(self, i);
     drop_queued(self, who, NULL);
     if (s->current && s->current->caller == who)
         weir__drive_fail(self, s->current, weir_error_new(WEIR_ECANCELLED, NULL, NULL, "the caller of the pass ended"));
@@ -190,13 +212,13 @@ static void on_cancel(weir_actor *self, const weir_message *m) {
 
 static void on_unit_done(weir_actor *self, const weir_message *m) {
     int64_t status, ordinal;
-    if (read_notice(m, &status, &ordinal))
+    if (read_notice(self, m, &status, &ordinal))
         weir__drive_unit_done(self, status, ordinal);
 }
 
 static void on_pass_done(weir_actor *self, const weir_message *m) {
     int64_t status, id;
-    if (read_notice(m, &status, &id))
+    if (read_notice(self, m, &status, &id))
         weir__drive_pass_done(self, status, id);
 }
 
@@ -212,12 +234,7 @@ static void fini(weir_system *system, void *state) {
         s->queue = p->next;
         weir__pass_free(s, p);
     }
-    for (uint32_t u = 0; s->leases && u <= s->units; u++)
-        weir__buffer_unref(s->leases[u]);
-    weir__forward_free(s->forward);
-    weir__kv_free(s->kv);
-    weir__free(system, s->granted);
-    weir__free(system, s->leases);
+    unprepare(s);
     weir__checkpoint_unref(s->checkpoint);
     weir__free(system, s);
 }
