@@ -109,7 +109,8 @@ typedef struct weir__device_table {
     void (*memory_free)(weir__device *d, void *p, size_t bytes);
     /* Finds the entry point for these arguments, or returns a static text that says why this shape has none. */
     const char *(*bind)(weir__device *d, enum weir_kernel kernel, const void *args, weir__entry **entry);
-    /* Makes a stream (its base zeroed but for `device`), ready for submit. ENOMEM, EIO. */
+    /* Makes a stream, or gives a closed one with its thread anew, ready for submit. Its base is zeroed but for `device` and, of one that is given anew,
+     * tid, the pool of items, and the name and owner, which the front replaces. ENOMEM, EIO. */
     int (*stream_open)(weir__device *d, const char *name, weir__stream **out, weir_error **error);
     void (*submit)(weir__stream *st, weir__item *item); /* cannot fail, does not wait */
     /* What the stream may be waiting for has changed (an event, a skip). The device's lock is held. */

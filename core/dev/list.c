@@ -100,7 +100,6 @@ int weir__list_add(weir__list *l, enum weir_kernel kernel, const void *args, boo
     weir__list_item *item = &l->items[l->length++];
     memset(item, 0, sizeof *item);
     item->entry = entry;
-    item->kernel = kernel;
     item->joined = joined;
     memcpy(item->args, args, weir_kernel_args_size(kernel));
     return WEIR_OK;

@@ -39,7 +39,6 @@ struct weir__event {
 
 typedef struct weir__list_item {
     weir__entry *entry;
-    int kernel;
     bool joined;
     alignas(16) unsigned char args[WEIR_KERNEL_MAX_ARGS];
 } weir__list_item;

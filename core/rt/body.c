@@ -63,13 +63,6 @@ typedef struct scan {
     const char *what; /* the fault found at `at` */
 } scan;
 
-static uint64_t big_endian(const uint8_t *p, unsigned bytes) {
-    uint64_t v = 0;
-    while (bytes--)
-        v = v << 8 | *p++;
-    return v;
-}
-
 /* How a value begins: `length` bytes of a number behind the first byte, then `fixed` bytes, or as many as the number says times `each`. */
 typedef struct shape {
     uint8_t number; /* bytes of the length or count */
@@ -104,7 +97,7 @@ static int check_ext(scan *c, const uint8_t *first, int64_t handles) {
         return WEIR_OK;
     if (handles < 0)
         return fault(c, (size_t)(first - c->p), WEIR_EMSGPACK, "a handle (ext type 1) cannot come from outside");
-    if (*first != 0xd6 || big_endian(first + 2, 4) >= (uint64_t)handles)
+    if (*first != 0xd6 || weir__big_endian(first + 2, 4) >= (uint64_t)handles)
         return fault(c, (size_t)(first - c->p), WEIR_EMSGPACK, "a handle without its object");
     return WEIR_OK;
 }
@@ -132,7 +125,7 @@ static int step(scan *c, int64_t handles, uint64_t *values, bool *container) {
             return fault(c, start, WEIR_EMSGPACK, "the byte c1 begins no value");
         if (bytes > left)
             return fault(c, start, WEIR_EMSGPACK, "the bytes end inside a value");
-        number = big_endian(p + 1, f.number);
+        number = weir__big_endian(p + 1, f.number);
     } else if (byte >= 0x80 && byte < 0xc0) {
         kind = byte < 0x90 ? PAIRS : byte < 0xa0 ? VALUES : BYTES;
         number = byte & (kind == BYTES ? 0x1f : 0x0f);

@@ -121,8 +121,7 @@ typedef struct weir__queue {
     weir__entry *first, *last;
 } weir__queue;
 
-/* RESERVED: not counted in the mailbox's bounds (a notice). POSTED: travels through the inbox. */
-enum { WEIR__RESERVED = 1, WEIR__POSTED = 2 };
+enum { WEIR__RESERVED = 1 }; /* a message's flags: not counted in the mailbox's bounds (a notice) */
 
 struct weir_message {
     weir__entry entry;
@@ -266,6 +265,15 @@ static inline size_t weir__body_size(const weir_body *b) {
 }
 weir_body *weir__body_new(weir_system *s, size_t room); /* empty, one owner. NULL without memory. Any thread */
 bool weir__body_grow(weir_body **b, size_t room);       /* the only owner's; false: unchanged */
+
+/* The number in up to 8 bytes. */
+static inline uint64_t weir__big_endian(const uint8_t *p, unsigned bytes) {
+    uint64_t v = 0;
+    while (bytes--)
+        v = v << 8 | *p++;
+    return v;
+}
+
 /* One whole value, within WEIR_MAX_DEPTH from `depth` on; handles: how many there are, or -1: none may occur. On failure *at is the place. */
 int weir__msgpack_check(const uint8_t *p, size_t n, unsigned depth, int64_t handles, size_t *at, const char **what);
 
@@ -351,7 +359,6 @@ struct weir_system {
     weir__pool pools[WEIR__POOLS];
     weir__attachment *attachments;
     weir_actor *main;
-    weir_verb verb_error;
     weir_actor **ready; /* ring of ready_room places, at least as many as actors */
     size_t ready_first, ready_count, ready_room;
     weir_actor *current;

@@ -2,13 +2,6 @@
  * read to the end; any others end early with WEIR_END. */
 #include "internal.h"
 
-static uint64_t number(const uint8_t *p, unsigned bytes) {
-    uint64_t v = 0;
-    while (bytes--)
-        v = v << 8 | *p++;
-    return v;
-}
-
 static weir_value end_value(void) {
     return (weir_value){.kind = WEIR_END};
 }
@@ -63,7 +56,7 @@ static weir_value ext_value(weir_cursor *c, uint64_t n) {
     v.ext_type = (int8_t)*type;
     if (v.kind != WEIR_EXT || v.ext_type != WEIR__EXT_HANDLE || n != 4 || !c->body)
         return v;
-    uint64_t index = number((const uint8_t *)v.s.data, 4);
+    uint64_t index = weir__big_endian((const uint8_t *)v.s.data, 4);
     if (index < c->body->n_handles)
         return (weir_value){.kind = WEIR_HANDLE, .handle = c->body->handles[index]};
     return v;
@@ -78,7 +71,7 @@ static weir_value sized_value(weir_cursor *c, uint8_t byte, unsigned bytes) {
     const uint8_t *p;
     if (!take(c, bytes, &p))
         return end_value();
-    uint64_t n = number(p, bytes);
+    uint64_t n = weir__big_endian(p, bytes);
     if (byte <= 0xc6)
         return bytes_value(c, WEIR_BIN, n);
     if (byte <= 0xc9)

@@ -46,8 +46,7 @@ int weir__attach(weir_system *s, const char *key, void *value, void (*close)(wei
 WEIR_API weir_actor *weir__actor(weir_system *s, weir_address a); /* the living actor, NULL if none; loop's thread; valid until it ends */
 WEIR_API bool weir__running(const weir_system *s);                /* inside weir_system_run */
 bool weir__on_loop(const weir_system *s);                /* called on the loop's thread */
-weir_verb weir__verb_error(weir_system *s);              /* the verb of error replies: body [code, text, actor, nil, cause text] */
-/* An error as such a body, and back: inside the process errors travel as objects, on a wire as bodies. */
+/* An error as a body [code, text, actor, nil, cause text], and back: inside the process errors travel as objects, on a wire as bodies. */
 weir_body *weir__error_pack(weir_system *s, const weir_error *e); /* NULL without memory */
 weir_error *weir__error_unpack(const weir_body *b);               /* never NULL: EMSGPACK for a body of another form */
 

@@ -72,9 +72,6 @@ static int system_open(weir_system *s, weir_error **error) {
         code = weir__inject_environment(s, error);
     if (code != WEIR_OK)
         return code;
-    s->verb_error = weir_intern(s, "error");
-    if (!s->verb_error)
-        return weir_fail(error, WEIR_ENOMEM, "no memory for a system");
     code = weir__actor_new(s, &main_behaviour, NULL, NULL, &s->main, error);
     if (code == WEIR_OK)
         weir_hold(s->main);
@@ -280,8 +277,4 @@ int weir__attach(weir_system *s, const char *key, void *value, void (*close)(wei
     a->next = s->attachments;
     s->attachments = a;
     return WEIR_OK;
-}
-
-weir_verb weir__verb_error(weir_system *s) {
-    return s->verb_error;
 }

@@ -22,7 +22,6 @@ struct weir_writer {
     weir_body *body;
     msgpack_packer packer;
     int error;
-    bool pooled;    /* made by weir_write_begin */
     unsigned depth; /* open levels */
     level levels[WEIR_MAX_DEPTH];
 };
@@ -126,7 +125,6 @@ static bool writer_init(weir_writer *w, weir_system *s) {
     w->system = s;
     w->error = WEIR_OK;
     w->depth = 0;
-    w->pooled = false;
     w->body = weir__body_new(s, WRITE_FIRST);
     if (!w->body)
         return false;
@@ -176,8 +174,6 @@ weir_writer *weir_write_begin(weir_system *s) {
         weir__pool_give(s, w, sizeof *w);
         return NULL;
     }
-    if (w)
-        w->pooled = true;
     return w;
 }
 
