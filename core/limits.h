@@ -1,4 +1,5 @@
-/* limits.h: every limit of weir, each with its reason. Nothing else in the tree holds a bare number that bounds something. */
+/* limits.h: the limits that matter beyond one file, each with its reason. Those of one file stand beside their use, named; those that kernels share with
+ * core stand in kernels/kernels.h. */
 #ifndef WEIR_LIMITS_H
 #define WEIR_LIMITS_H
 
@@ -12,10 +13,8 @@
 #define WEIR_TURN_NS 2000000           /* ns of actor code before the loop looks at timers and sockets again */
 
 #define WEIR_MAX_DIMS 4                /* dimensions of a tensor, as in GGUF */
-#define WEIR_KV_BLOCK 32               /* positions in a KV block: two vectors of 16 lanes */
-#define WEIR_ATTENTION_SPLIT 256       /* positions after which a softmax may be split: 8 blocks; part of the result's bits */
 #define WEIR_AHEAD 2                   /* units that the host may be ahead of the device */
-#define WEIR_BARRIER_SPIN_NS 20000     /* ns a worker spins at a barrier before it sleeps (measured: see kernels/README.md) */
+#define WEIR_BARRIER_SPIN_NS 20000     /* ns a worker spins at a barrier before it sleeps (measured: see core/dev/README.md) */
 #define WEIR_MAX_THREADS 256           /* workers of one cpu device */
 #define WEIR_PARKED_STREAMS 4          /* threads of closed streams kept for the next ones: a model's four owners can come and go without a new thread */
 

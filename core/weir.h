@@ -85,14 +85,14 @@ WEIR_API int weir_system_new(const weir_system_options *options, weir_system **o
 /* Stops what is left (as weir_system_stop with no patience) and gives everything back. NULL does nothing. */
 WEIR_API void weir_system_free(weir_system *s);
 /* Runs the loop until `done(data)` is true (asked between turns), until weir_system_quit, or, with done NULL, until nothing is left that could
- * happen without the outside (no message, no timer, no stream work). EBUSY: already running (a pump inside a pump). EAGAIN does not exist. */
+ * happen without the outside (no message, no timer, no stream work). EBUSY: already running (a pump inside a pump). */
 WEIR_API int weir_system_run(weir_system *s, bool (*done)(void *data), void *data, weir_error **error);
 /* Makes a running weir_system_run return soon; between two runs, the next one. Any thread; async-signal-safe. */
 WEIR_API void weir_system_quit(weir_system *s);
 /* Asks every actor to stop, runs the loop until all have ended or `patience` ns passed, kills the rest. ETIMEOUT names who survived. */
 WEIR_API int weir_system_stop(weir_system *s, int64_t patience, weir_error **error);
 WEIR_API int64_t weir_now(const weir_system *s); /* monotonic, or virtual with the test driver. Any thread */
-WEIR_API weir_verb weir_intern(weir_system *s, const char *name); /* 0 without memory. Any thread */
+WEIR_API weir_verb weir_intern(weir_system *s, const char *name); /* 0: empty, 64 bytes or more, or no memory. Any thread */
 WEIR_API const char *weir_verb_name(const weir_system *s, weir_verb v); /* valid as long as the system. Any thread */
 
 /* Counters of a system. At the end sent = handled + dead + queued, calls = calls_ended, and bytes = 0 after weir_system_free. */
@@ -304,7 +304,7 @@ typedef struct weir_model weir_model;
 typedef struct weir_load_options {
     unsigned threads; /* workers of the cpu device, 0: the processors this process may use. Another value than the first load's: EBUSY */
     unsigned context; /* positions in the KV pool, shared by the model's sequences; 0: the model's own length, at most 8,192 */
-    unsigned tile;    /* rows that go through a unit together; 0: 256. Never changes a bit of the result */
+    unsigned tile;    /* rows that go through a unit together; 0: 512. Never changes a bit of the result */
     bool activations_f32; /* products in float instead of int8 activations: slow, for reference */
     bool kv_f32;          /* KV cache in f32 instead of f16 */
     void (*progress)(void *data, uint64_t done, uint64_t total); /* bytes packed; on the loop's thread; may be NULL */
@@ -332,7 +332,7 @@ typedef struct weir_generate_options {
 } weir_generate_options;
 
 typedef struct weir_finish {
-    const char *reason;   /* "stop" (end token or stop string), "length" (max_tokens); NULL after an error */
+    const char *reason;   /* "stop" (end token or stop string), "length" (max_tokens), "context" (the context is full); NULL after an error */
     unsigned prompt_tokens, tokens;
     int64_t prefill, decode; /* ns until the first token; from the first to the last */
 } weir_finish;

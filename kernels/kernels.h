@@ -10,6 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ---- what the layouts and the results of every device agree on ---- */
+
+#define WEIR_KV_BLOCK 32         /* positions in a KV block: two vectors of 16 lanes */
+#define WEIR_ATTENTION_SPLIT 256 /* positions after which a softmax may be split: 8 blocks; part of the result's bits */
+
 /* ---- weight types: numbers and block formats are GGUF's ---- */
 
 enum weir_type { WEIR_F32 = 0, WEIR_F16 = 1, WEIR_Q4_1 = 3, WEIR_Q8_0 = 8, WEIR_TYPES = 40 };

@@ -1,6 +1,8 @@
 /* kv.c: blocks and sequences of the KV cache (kv.h). */
 #include "kv.h"
 
+#include "../../kernels/kernels.h"
+
 typedef struct {
     uint64_t id; /* 0: closed */
     uint32_t length, blocks;

@@ -5,7 +5,7 @@
 
 #include "gguf.h"
 
-/* tokenizer NULL: looks for tok*.bin or tokenizer.bin beside the checkpoint (exactly one). Blocks. Errors name file, field, found, wanted. progress may be NULL. */
+/* tokenizer NULL: looks for tok*.bin or tokenizer.bin beside the checkpoint (exactly one). Blocks. Errors name file, field, found, wanted. */
 WEIR_API int weir__llama2c_convert(weir_system *s, const char *checkpoint, const char *tokenizer, const char *out_path, weir_error **error);
 /* Parsers of outside bytes, for fuzzing: check a header against the size of the file; check a vocabulary. */
 int weir__llama2c_check(weir_system *s, const void *header, size_t size, uint64_t file_size, weir_error **error);

@@ -6,12 +6,12 @@
 #include "cpu.h"
 
 enum {
-    PANEL = 16,      /* rows of a weight panel: one vector of outputs */
-    BLOCK = 32,      /* values of a quantised block and of an activation block */
-    KV_BLOCK = 32,   /* positions of a KV block */
-    SPLIT = 256,     /* positions of one softmax; multiples of it are where attention may be split: part of the result's bits */
-    MAX_HEAD = 256,  /* dimensions of a head: what the attention kernel keeps on its stack */
-    PARTIAL_ROWS = 4 /* rows up to which the splits of a row are spread over threads; more rows are enough work as they are */
+    PANEL = 16, /* rows of a weight panel: one vector of outputs */
+    BLOCK = 32, /* values of a quantised block and of an activation block */
+    KV_BLOCK = WEIR_KV_BLOCK,
+    SPLIT = WEIR_ATTENTION_SPLIT, /* positions of one softmax */
+    MAX_HEAD = 256,               /* dimensions of a head: what the attention kernel keeps on its stack */
+    PARTIAL_ROWS = 4              /* rows up to which the splits of a row are spread over threads; more rows are enough work as they are */
 };
 
 /* 16 rows of one block. */
