@@ -48,6 +48,25 @@ static int find_arch(weir__checkpoint *c, weir_error **error) {
     return WEIR_OK;
 }
 
+/* A tensor that no unit uses (a bias, a norm of another family) would change the result: such a file is refused. */
+static int check_all_used(const weir__checkpoint *c, weir_error **error) {
+    size_t n = weir__gguf_tensor_count(c->gguf), first = 0;
+    bool *used = weir__alloc(c->system, n * sizeof *used);
+    if (!used)
+        return weir_fail(error, WEIR_ENOMEM, "%s: no memory for %zu tensors", weir__gguf_path(c->gguf), n);
+    for (uint32_t u = 0; u <= c->graph.units; u++)
+        for (uint32_t i = 0; i < c->units[u].count; i++)
+            used[c->units[u].tensors[i].source - weir__gguf_tensor_at(c->gguf, 0)] = true;
+    while (first < n && used[first])
+        first++;
+    weir__free(c->system, used);
+    if (first == n)
+        return WEIR_OK;
+    weir__string name = weir__gguf_tensor_at(c->gguf, first)->name;
+    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is not used by architecture \"%s\"", weir__gguf_path(c->gguf), (int)name.size,
+                     name.data, c->arch->name);
+}
+
 static int plan_units(weir__checkpoint *c, weir_error **error) {
     c->group = (weir__group){"decoder", 0, (uint32_t)c->config.layers};
     c->graph = (weir__graph){.n_groups = 1, .output = 0, .groups = &c->group, .units = c->group.units};
@@ -59,7 +78,7 @@ static int plan_units(weir__checkpoint *c, weir_error **error) {
         if (code)
             return code;
     }
-    return WEIR_OK;
+    return check_all_used(c, error);
 }
 
 /* A file whose tokeniser is unknown still runs on token ids. */

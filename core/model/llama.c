@@ -58,6 +58,17 @@ static int get_head(const weir__gguf *g, weir__config *c, weir_error **error) {
     return WEIR_OK;
 }
 
+static int refuse_number(const weir__gguf *g, const char *key, weir_error **error) {
+    int64_t whole;
+    double real;
+    char found[32] = "set";
+    if (!weir__gguf_get_int(g, key, true, INT64_MIN, INT64_MAX, &whole, NULL))
+        snprintf(found, sizeof found, "%lld", (long long)whole);
+    else if (!weir__gguf_get_float(g, key, true, &real, NULL))
+        snprintf(found, sizeof found, "%g", real);
+    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is %s, which is not supported: wanted no such key", weir__gguf_path(g), key, found);
+}
+
 /* A setting that changes the result and is not run is refused by its name and value. */
 static int refuse_unknown(const weir__gguf *g, weir_error **error) {
     static const char *const keys[] = {"llama.expert_count", "llama.rope.scaling.type", "llama.rope.scaling.factor", "llama.attention.sliding_window",
@@ -71,10 +82,10 @@ static int refuse_unknown(const weir__gguf *g, weir_error **error) {
         if (k->type == WEIR__GGUF_STRING && !weir__gguf_get_string(g, keys[i], true, &s, NULL)) {
             if (s.size == 4 && memcmp(s.data, "none", 4) == 0)
                 continue;
-            return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is \"%.*s\", which is not supported", weir__gguf_path(g), keys[i], (int)(s.size < 64 ? s.size : 64),
-                             s.data);
+            return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is \"%.*s\", which is not supported: wanted \"none\" or no such key", weir__gguf_path(g),
+                             keys[i], (int)(s.size < 64 ? s.size : 64), s.data);
         }
-        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is set, which is not supported", weir__gguf_path(g), keys[i]);
+        return refuse_number(g, keys[i], error);
     }
     if (weir__gguf_find_tensor(g, "rope_freqs.weight"))
         return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"rope_freqs.weight\" (scaled rotary frequencies) is not supported", weir__gguf_path(g));

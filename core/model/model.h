@@ -67,7 +67,7 @@ const weir__arch *weir__arch_find(weir__string name);
 const char *weir__arch_names(void); /* "llama, ..." for messages */
 extern const weir__arch weir__arch_llama;
 
-/* Adds a matrix [n][k] or, with n = 0, a vector of k values, checking name, dimensions and type. *index receives its place. EFORMAT: missing or of another
+/* Adds a matrix [n][k] or, with n = 0, a vector of k values, checking name, dimensions and type. EFORMAT: missing or of another
  * shape (names the tensor, found, wanted); EUNSUPPORTED: a type that weir does not run. */
 int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const char *name, int64_t n, int64_t k, int rope_heads, weir_error **error);
 
@@ -75,7 +75,8 @@ int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const char *na
 
 extern const weir_handle_type weir__checkpoint_handle; /* name "checkpoint" */
 
-/* Opens a GGUF file, its tokeniser and its plan. Blocks on the file and computes for tens of milliseconds: call it on a stream's thread. */
+/* Opens a GGUF file, its tokeniser and its plan. Every tensor of the file must be used by a unit, else EUNSUPPORTED. Blocks on the file and computes for
+ * tens of milliseconds: call it on a stream's thread. */
 WEIR_API int weir__checkpoint_open(weir_system *s, const char *path, weir__checkpoint **out, weir_error **error);
 weir__checkpoint *weir__checkpoint_ref(weir__checkpoint *c);
 WEIR_API void weir__checkpoint_unref(weir__checkpoint *c);
