@@ -9,9 +9,10 @@ local function shell(line)
   return out
 end
 
--- The C program of README.md, between ```c and ```.
-local function readme_program()
-  return assert(helper.read(helper.root .. "/README.md"):match "```c\n(.-)```")
+-- README.md's C program, between ```c and ```, and the commands below it that install, compile and run.
+local function readme_example()
+  local program, commands = helper.read(helper.root .. "/README.md"):match "```c\n(.-)```\n\n(    cmake %-%-install.-)\n\n"
+  return assert(program), (commands:gsub("^    ", ""):gsub("\n    ", " && "))
 end
 
 describe("install", function()
@@ -34,17 +35,19 @@ describe("install", function()
     end
   end
 
-  it("the_c_program_of_the_readme_runs_against_the_prefix", function()
+  it("the_c_program_of_the_readme_runs_as_shown_there", function()
     need_prefix()
-    local source, program = prefix .. "/example.c", prefix .. "/example"
-    helper.write(source, readme_program())
-    local lines = select(2, readme_program():gsub("\n", ""))
+    local program, commands = readme_example()
+    local lines = select(2, program:gsub("\n", ""))
     assert.is_true(lines <= 40, lines .. " lines")
-    local flags = shell(("PKG_CONFIG_PATH=%s/lib/pkgconfig:%s/lib/x86_64-linux-gnu/pkgconfig pkg-config --cflags --libs weir"):format(prefix, prefix))
-    shell(("cc -std=c11 -Wall -Wextra -Werror %s %s -o %s"):format(source, flags:gsub("\n", ""), program))
-    local out = shell(("LD_LIBRARY_PATH=%s/lib:%s/lib/x86_64-linux-gnu %s %s"):format(prefix, prefix, program, helper.smollm2()))
-    assert.is_truthy(out:match "^ Paris%.")
+    local data = assert(helper.smollm2():match "^(.*)/weir/models/[^/]*$")
+    helper.write(prefix .. "/example.c", program)
+    -- Its folder is also the home that the commands install into.
+    local out = shell(("cd %s && ln -s %s build && unset LD_LIBRARY_PATH && export HOME=%s XDG_DATA_HOME=%s && %s"):format(
+      prefix, helper.quote(helper.build), prefix, helper.quote(data), commands))
+    assert.is_truthy(out:find("\n Paris.", 1, true), out)
     assert.is_truthy(out:match "%[length%]\n$" or out:match "%[stop%]\n$")
+    shell(("cc -std=c11 -Wall -Wextra -Werror -I%s/include -fsyntax-only %s/example.c"):format(prefix, prefix))
   end)
 
   it("the_header_is_usable_from_cpp_and_as_strict_c11", function()
