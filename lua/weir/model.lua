@@ -92,17 +92,19 @@ end
 function Model.load(what, options)
   options = options or {}
   check_options("weir.load", options, load_options)
-  local address = core.model_spawn()
-  local progress = options.progress and progress_actor(options.progress)
-  local info, e = weir.try_call_with({to = address, timeout = false}, "load", what, {
-    threads = options.threads, context = options.context, tile = options.tile, activations = options.activations, kv = options.kv, progress = progress,
-  })
+  local address, progress = core.model_spawn(), nil
+  local ok, info = pcall(function()
+    progress = options.progress and progress_actor(options.progress)
+    return weir.call_with({to = address, timeout = false}, "load", what, {
+      threads = options.threads, context = options.context, tile = options.tile, activations = options.activations, kv = options.kv, progress = progress,
+    })
+  end)
   if progress then
     weir.stop(progress)
   end
-  if not info then
+  if not ok then
     weir.kill(address)
-    error(e, 0)
+    error(info, 0)
   end
   for key, value in pairs(info) do
     info[key] = value ~= weir.null and value or nil
@@ -278,15 +280,14 @@ function Model:forward(options)
   local tokens = options.tokens or self:tokenize(options.prompt or "", {bounds = true})
   local bytes = from_ids(tokens)
   local sequence = weir.call(self.stepper, "open")
-  local reply, e = weir.try_call_with({to = self.stepper, timeout = false}, "pass", {
+  local ok, reply = pcall(weir.call_with, {to = self.stepper, timeout = false}, "pass", {
     runs = {{sequence, 0, bytes, {logits = options.logits or "all"}}}, hidden = options.hidden or false, return_logits = true,
   })
   weir.try_send(self.stepper, "close", sequence)
-  if reply and reply.errors and reply.errors[1] then
-    e, reply = run_error(reply.errors[1]), nil
-  end
-  if not reply then
-    error(e, 0)
+  if not ok then
+    error(reply, 0)
+  elseif reply.errors and reply.errors[1] then
+    error(run_error(reply.errors[1]), 0)
   end
   local result = tensors_of(self.info, reply, options.hidden)
   result.tokens = tokens

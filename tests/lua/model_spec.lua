@@ -262,6 +262,23 @@ describe("model", function()
     helper.raises("ETOKEN", model.forward, model, {tokens = {512}})
   end)
 
+  it("leaves_nothing_of_a_load_or_a_pass_that_cannot_wait", function()
+    load()
+    local before, codes = #weir.actors(), {}
+    local function refused(fn)
+      local ok, e = pcall(string.gsub, "x", "x", fn)
+      codes[#codes + 1] = not ok and e.code
+    end
+    weir.spawn(function()
+      refused(function() weir.load(stories_path(), {progress = function() end}) end)
+      refused(function() model:forward {tokens = {1}} end)
+    end)
+    weir.run()
+    assert.are.same({"EYIELD", "EYIELD"}, codes)
+    assert.are.equal(before, #weir.actors())
+    assert.are.same({1, 512}, model:forward {tokens = {1}}.logits.shape)
+  end)
+
   it("owns_a_stream_per_actor", function()
     load()
     model:complete {prompt = "Once", max_tokens = 2}
