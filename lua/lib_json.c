@@ -1,6 +1,8 @@
 /* lib_json.c: JSON through jansson: strict UTF-8, exact integers (cdata int64_t beyond 2^53), null is weir.null. Knows no messages. */
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "binding.h"
 
@@ -206,6 +208,30 @@ static int add_text(const char *text, size_t size, void *data) {
     return 0;
 }
 
+static int digits_of(double n) {
+    char text[32];
+    for (int digits = 15; digits < 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, n);
+        if (strtod(text, NULL) == n)
+            return digits;
+    }
+    return 17;
+}
+
+/* The fewest digits with which every number of a document is read back as it was: 15 to 17. 0.1 is then written as 0.1. */
+static int digits_needed(json_t *v) {
+    int most = json_is_real(v) ? digits_of(json_real_value(v)) : 15;
+    for (size_t i = 0; i < json_array_size(v) && most < 17; i++) {
+        int digits = digits_needed(json_array_get(v, i));
+        most = digits > most ? digits : most;
+    }
+    for (void *at = json_object_iter(v); at && most < 17; at = json_object_iter_next(v, at)) {
+        int digits = digits_needed(json_object_iter_value(at));
+        most = digits > most ? digits : most;
+    }
+    return most;
+}
+
 /* json.encode(value [, indent]) */
 static int json_encode(lua_State *L) {
     int indent = (int)luaL_optinteger(L, 2, 0);
@@ -214,7 +240,8 @@ static int json_encode(lua_State *L) {
     *root_new(L) = v;
     luaL_Buffer buffer;
     luaL_buffinit(L, &buffer);
-    size_t flags = JSON_ENCODE_ANY | JSON_SORT_KEYS | (indent > 0 ? JSON_INDENT((size_t)indent) : JSON_COMPACT) | JSON_REAL_PRECISION(17);
+    size_t flags = JSON_ENCODE_ANY | JSON_SORT_KEYS | (indent > 0 ? JSON_INDENT((size_t)indent) : JSON_COMPACT) |
+                   JSON_REAL_PRECISION((size_t)digits_needed(v));
     json_dump_callback(v, add_text, &buffer, flags);
     luaL_pushresult(&buffer);
     return 1;

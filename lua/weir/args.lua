@@ -30,6 +30,11 @@ function parse.count(text)
   return n and n >= 0 and n % 1 == 0 and n < 2 ^ 31 and n or nil, "a whole number from 0 on"
 end
 
+function parse.positive(text)
+  local n = parse.count(text)
+  return n and n > 0 and n or nil, "a whole number from 1 on"
+end
+
 function parse.seed(text)
   local n = tonumber(text)
   return n and n >= 0 and n % 1 == 0 and n < 2 ^ 53 and n or nil, "a whole number from 0 to 2^53"
@@ -153,7 +158,7 @@ function args.parse(command, argv)
   return result
 end
 
-local value_names = {number = "X", count = "N", seed = "N", ids = "1,2,3", counts = "1,2"}
+local value_names = {number = "X", count = "N", positive = "N", seed = "N", ids = "1,2,3", counts = "1,2"}
 
 --- The help text of a subcommand.
 function args.help(name, command)

@@ -49,7 +49,8 @@ describe("program", function()
   it("answers_wrong_use_with_2_and_a_line", function()
     local wrong = {
       {"nonsense"}, {"--nonsense"}, {"generate"}, {"generate", "x"}, {"generate", "x", "--prompt", "a", "--tokens", "1"}, {"generate", "x", "--prompt"},
-      {"generate", "x", "--prompt", "a", "-n", "many"}, {"generate", "x", "--prompt", "a", "--greedy", "--temperature", "1"}, {"chat"}, {"logits", "x"},
+      {"generate", "x", "--prompt", "a", "-n", "many"}, {"generate", "x", "--prompt", "a", "-n", "0"}, {"chat", "x", "-n", "0"},
+      {"generate", "x", "--prompt", "a", "--greedy", "--temperature", "1"}, {"chat"}, {"logits", "x"},
       {"logits", "x", "--prompt", "a"}, {"tokenize"}, {"info"}, {"models", "x"}, {"fetch"}, {"fetch", "nobody"}, {"convert", "x"}, {"bench"}, {"bench", "model"},
       {"run"}, {"-e"}, {"streams"}, {"trace"}, {"help", "nobody"},
     }
@@ -221,6 +222,7 @@ describe("commands", function()
     assert.are.equal(tokens, table.concat(value.tokens, ",") .. "\n")
     assert.are.equal(text, value.text .. "\n")
     assert.are.equal("length", value.reason)
+    assert.is_truthy(json:find '"prefill":%d+%.?%d?%d?%d?%d?%d?%d?[,}]', json)
     err = select(3, helper.weir {"generate", model, "--prompt", "Once", "-n", "2", "--stats"})
     assert.is_truthy(err:find "prompt tokens at")
   end)

@@ -15,7 +15,7 @@ Talks with a model. Ctrl-C stops an answer, Ctrl-D ends. At the prompt:
   positional = {"MODEL"},
   options = args.join({
     {flags = "--system", type = "string", value = "TEXT", text = "what the model is told first"},
-    {flags = "-n", type = "count", text = "tokens of an answer at most"},
+    {flags = "-n", type = "positive", text = "tokens of an answer at most (default: 1024)", default = 1024},
   }, args.sampling, args.load),
 }
 

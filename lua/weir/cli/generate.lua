@@ -8,7 +8,7 @@ local generate = {
   usage = "MODEL (--prompt TEXT | --tokens 1,2,3) [-n N] [option...]",
   positional = {"MODEL"},
   options = args.join(args.prompt, {
-    {flags = "-n", type = "count", text = "tokens at most (default: until the model ends or the context is full)"},
+    {flags = "-n", type = "positive", text = "tokens at most (default: 256)", default = 256},
     {flags = "--print", type = "text|tokens|json", text = "what to print (default: text)", default = "text"},
     {flags = "--ignore-end", type = "flag", text = "go on after the model's end token"},
     {flags = "--stats", type = "flag", text = "speeds on standard error, also if that is no terminal"},
@@ -22,11 +22,15 @@ function generate.stats(finish)
     finish.prompt_tokens, prefill, finish.tokens, finish.tokens_per_second or 0, finish.reason)
 end
 
+local function microseconds(seconds)
+  return seconds and math.floor(seconds * 1e6 + 0.5) / 1e6
+end
+
 local function print_json(o, text, it)
   local finish = it.finish
   io.stdout:write(weir.json.encode {
     prompt = o.prompt, text = text, tokens = it.tokens, reason = finish.reason, stop = finish.stop, prompt_tokens = finish.prompt_tokens,
-    prefill = finish.prefill, decode = finish.decode,
+    prefill = microseconds(finish.prefill), decode = microseconds(finish.decode),
   }, "\n")
 end
 

@@ -9,7 +9,7 @@ local trace = {
   positional = {"MODEL"},
   options = args.join({
     {flags = "--prompt", type = "string", value = "TEXT", text = "text to go on from", default = "Once upon a time"},
-    {flags = "-n", type = "count", text = "tokens (default: 16)", default = 16},
+    {flags = "-n", type = "positive", text = "tokens (default: 16)", default = 16},
   }, args.load),
 }
 
