@@ -39,6 +39,8 @@ static inline const void *tensors_find(const tensors *t, const char *name, size_
     return t->bytes + 8 + t->header + first;
 }
 
-static inline void tensors_close(tensors *t) { free(t->bytes); }
+static inline void tensors_close(tensors *t) {
+    free(t->bytes);
+}
 
 #endif

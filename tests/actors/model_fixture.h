@@ -43,7 +43,9 @@ static inline void generation_done(void *data, const weir_finish *finish, const 
         snprintf(g->error, sizeof g->error, "%s", weir_error_text(error));
 }
 
-static inline bool generation_ended(void *data) { return ((generation *)data)->ended; }
+static inline bool generation_ended(void *data) {
+    return ((generation *)data)->ended;
+}
 
 static inline weir_system *new_system(enum weir_driver driver, uint64_t seed) {
     weir_system_options o = {.driver = driver, .seed = seed};

@@ -21,7 +21,9 @@ static inline void on_answer(weir_actor *self, void *data, const weir_message *r
     if (reply && weir_message_body(reply))
         a->body = weir_body_ref(weir_message_body(reply));
 }
-static inline bool answer_ended(void *data) { return ((answer *)data)->ended; }
+static inline bool answer_ended(void *data) {
+    return ((answer *)data)->ended;
+}
 
 /* Calls and waits. */
 static inline answer ask(weir_system *s, weir_address to, const char *verb, weir_body *body) {

@@ -78,8 +78,8 @@ static void same_bits(const setting *o) {
     assert_int_equal(bytes, base_bytes);
     for (size_t i = 0; i < bytes / 4; i++)
         if (memcmp(&logits[i], &base_logits[i], 4))
-            fail_msg("logit %zu of position %zu is %a, wanted %a", i % (bytes / 4 / positions), i / (bytes / 4 / positions), (double)logits[i],
-                     (double)base_logits[i]);
+            fail_msg("logit %zu of position %zu is %a, wanted %a", i % (bytes / 4 / positions), i / (bytes / 4 / positions),
+                     (double)logits[i], (double)base_logits[i]);
     free(logits);
 }
 

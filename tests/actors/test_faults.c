@@ -90,7 +90,8 @@ static void faults_while_loading_are_told_and_leave_nothing(void **state) {
     static const struct {
         const char *point;
         uint64_t last;
-    } points[] = {{"OPEN", 1}, {"READ", 8}, {"SHORT_READ", 8}, {"PAGES", 4}, {"STREAM", 4}, {"SUBMIT", 20}, {"SPAWN", 6}, {"KERNEL", 5}, {"SEND", 20}};
+    } points[] = {{"OPEN", 1},    {"READ", 8},  {"SHORT_READ", 8}, {"PAGES", 4}, {"STREAM", 4},
+                  {"SUBMIT", 20}, {"SPAWN", 6}, {"KERNEL", 5},     {"SEND", 20}};
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         unsigned failed = 0;
         for (uint64_t nth = 1; nth <= points[i].last; nth++) {

@@ -172,7 +172,9 @@ static void progress_reaches_the_whole(void **state) {
     weir_system_free(s);
 }
 
-static void free_now(generation *g) { weir_model_free(g->data); }
+static void free_now(generation *g) {
+    weir_model_free(g->data);
+}
 
 static void a_model_freed_inside_its_own_callback_ends_its_requests(void **state) {
     (void)state;
@@ -218,7 +220,8 @@ static void forged_notices_change_nothing(void **state) {
     assert_int_equal(weir_generate(m, &greedy, generation_piece, generation_done, &g, NULL, NULL), WEIR_OK);
     for (int64_t id = 0; id < 60; id++)
         for (size_t i = 0; i < sizeof forged / sizeof *forged; i++)
-            weir_send(weir_main_actor(s), actor_named(s, forged[i].actor), weir_intern(s, forged[i].verb), weir_pack(s, "ii", INT64_C(0), id));
+            weir_send(weir_main_actor(s), actor_named(s, forged[i].actor), weir_intern(s, forged[i].verb),
+                      weir_pack(s, "ii", INT64_C(0), id));
     weir_system_run(s, generation_ended, &g, NULL);
     assert_int_equal(g.code, 0);
     assert_memory_equal(g.text, before.text, before.size);

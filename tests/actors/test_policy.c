@@ -37,7 +37,9 @@ static int64_t first_int(const weir_message *m) {
     return v;
 }
 
-static weir_handle blob(asking *p, int64_t unit) { return (weir_handle){&weir__buffer_handle, weir__buffer_ref(p->blobs[unit])}; }
+static weir_handle blob(asking *p, int64_t unit) {
+    return (weir_handle){&weir__buffer_handle, weir__buffer_ref(p->blobs[unit])};
+}
 
 static void on_begin(weir_actor *self, const weir_message *m) {
     asking *p = weir_state(self);
