@@ -75,7 +75,7 @@ void binding_register(lua_State *L, binding *b, const luaL_Reg *functions);     
 void binding_metatable(lua_State *L, binding *b, const char *name, const luaL_Reg *methods); /* with __index itself, kept under `name` */
 void hold(binding *b, holder *h);
 void unhold(binding *b, holder *h);
-/* Runs fn(L, data) on the helper thread; false if it raised (out of memory): nothing is left behind. */
+/* Runs fn(L, data) on a thread of its own (a lua_State of this state's); false if it raised (out of memory): nothing is left behind. */
 bool protect(binding *b, lua_CFunction fn, void *data);
 void binding_field(lua_State *L, const char *name); /* pushes a registered value: see core.register */
 /* Runs the loop from a main chunk until done(data). EBUSY inside the running loop, ECANCELLED after an interrupt. */

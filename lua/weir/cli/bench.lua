@@ -1,6 +1,7 @@
 --- weir bench: speeds of models, beside other programs if wanted, and of actors.
 local args = require "weir.args"
 local core = require "weir.core"
+local quote = require "weir.shell".quote
 local weir = require "weir"
 
 local bench = {
@@ -15,16 +16,12 @@ while a long prefill runs, and what ten idle seconds cost.]],
   options = {
     {flags = "--vs", type = "string", value = "PATH", text = "a llama-bench to compare with, also with arguments (\"PATH -rtr 1\"); may be repeated", many = true},
     {flags = "--threads", type = "counts", text = "numbers of threads to measure (default: the processors)"},
-    {flags = "--runs", type = "count", text = "runs of each; the median and the best are printed (default: 5)", default = 5},
+    {flags = "--runs", type = "positive", text = "runs of each; the median and the best are printed (default: 5)", default = 5},
     {flags = "--child", type = "flag", text = "one run, as JSON (used by bench itself)"},
   },
 }
 
-local PREFILL, DECODE = 512, 128
-
-local function quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
+local PREFILL, DECODE, BANDWIDTH_ROUNDS = 512, 128, 50
 
 local function median(values)
   local sorted = {unpack(values)}
@@ -157,7 +154,7 @@ local function compare(path, threads, o, program)
     error(weir.error("EIO", "no run of weir succeeded"), 0)
   end
   io.stdout:write(("\n%d threads (%s), reading %.1f MB of weights: %.1f GB/s\n"):format(
-    threads, info.device, info.bytes / 1e6, core.bandwidth(info.bytes, threads, 5) / 1e9))
+    threads, info.device, info.bytes / 1e6, core.bandwidth(info.bytes, threads, BANDWIDTH_ROUNDS) / 1e9))
   show("weir", results.weir)
   for _, peer in ipairs(o.vs or {}) do
     show((peer:match "[^/]*$"), results[peer], results.weir)
@@ -181,81 +178,9 @@ local function bench_model(o, program)
   return 0
 end
 
--- ---- actors ----
-
-local function rate(name, n, fn)
-  collectgarbage()
-  local start = os.clock()
-  fn(n)
-  local time = os.clock() - start
-  io.stdout:write(("  %-44s %10.0f ns %14.0f /s\n"):format(name, time / n * 1e9, n / time))
-end
-
-local function bench_actors()
-  local function sink()
-    while true do
-      weir.receive()
-    end
-  end
-  local function echo()
-    while true do
-      local m = weir.receive()
-      m:reply(m:args())
-    end
-  end
-  rate("bare function call through pcall", 1e7, function(n)
-    local sum = 0
-    for i = 1, n do
-      local _, v = pcall(math.abs, i)
-      sum = sum + v
-    end
-  end)
-  rate("coroutine switch there and back", 1e6, function(n)
-    local co = coroutine.wrap(function() while true do coroutine.yield() end end)
-    for _ = 1, n do
-      co()
-    end
-  end)
-  rate("message to an actor (send, receive)", 3e5, function(n)
-    local to = weir.spawn_with({messages = 2000}, sink)
-    for i = 1, n do
-      weir.send(to, "x", i)
-      if i % 1000 == 0 then
-        weir.run()
-      end
-    end
-    weir.run()
-  end)
-  rate("call between actors (call, receive, reply)", 2e5, function(n)
-    local to = weir.spawn(echo)
-    weir.spawn(function()
-      for i = 1, n do
-        weir.call(to, "x", i)
-      end
-    end)
-    weir.run()
-  end)
-  rate("call from a main chunk", 1e5, function(n)
-    local to = weir.spawn(echo)
-    for i = 1, n do
-      weir.call(to, "x", i)
-    end
-  end)
-  rate("spawn and end of an actor", 1e5, function(n)
-    for i = 1, n do
-      weir.spawn(function() end)
-      if i % 1000 == 0 then
-        weir.run()
-      end
-    end
-    weir.run()
-  end)
-  return 0
-end
-
 function bench.run(o, program)
   if o[1] == "actors" and not o[2] then
-    return bench_actors()
+    return require "weir.bench_actors".run()
   elseif o[1] == "model" and o[2] then
     return bench_model(o, program)
   elseif o[1] == "loop" and o[2] then

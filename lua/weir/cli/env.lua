@@ -1,13 +1,11 @@
 --- weir env: how plain luajit finds weir.
+local quote = require "weir.shell".quote
+
 local env = {
   summary = "print the settings with which plain luajit finds weir",
   usage = "",
   help = 'Prints shell commands: eval "$(weir env)"; luajit -e \'require "weir"\'.',
 }
-
-local function quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
 
 function env.run(_, program)
   local share, lib = program.prefix .. "/share/lua/5.1", program.prefix .. "/lib/lua/5.1"

