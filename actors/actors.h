@@ -21,7 +21,8 @@ typedef struct weir__stepper_options {
     weir_address policy, experts;
 } weir__stepper_options;
 /* Runs passes; owns the compute stream, the sequences and the KV cache. */
-int weir__stepper_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, const weir__stepper_options *o, weir_address *out, weir_error **error);
+int weir__stepper_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, const weir__stepper_options *o, weir_address *out,
+                        weir_error **error);
 
 typedef struct weir__generator_options {
     weir_address stepper, residency;
@@ -42,8 +43,8 @@ int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, cons
 
 /* The behaviours, for tests that compare them with verbs.def. Ends with NULL. */
 const weir_behaviour *const *weir__behaviours(void);
-extern const weir_behaviour weir__model_behaviour, weir__residency_behaviour, weir__policy_behaviour, weir__experts_behaviour, weir__stepper_behaviour,
-    weir__generator_behaviour;
+extern const weir_behaviour weir__model_behaviour, weir__residency_behaviour, weir__policy_behaviour, weir__experts_behaviour,
+    weir__stepper_behaviour, weir__generator_behaviour;
 
 /* ---- options: the map that may end the arguments ---- */
 
@@ -58,7 +59,8 @@ bool weir__option_bytes(weir_cursor map, const char *key, const char **data, siz
 /* ---- text in messages ---- */
 
 /* Encodes a value of a message that is a text or an array of [text, special] parts. */
-int weir__encode_value(weir_system *s, const weir__tokenizer *t, weir_cursor value, bool special, bool bounds, weir__ids *ids, weir_error **error);
+int weir__encode_value(weir_system *s, const weir__tokenizer *t, weir_cursor value, bool special, bool bounds, weir__ids *ids,
+                       weir_error **error);
 size_t weir__encode_size(weir_cursor value); /* bytes of text in it */
 /* Ids given as bin of int32 little endian, or as an array of integers. ETOKEN, ETYPE. */
 int weir__read_ids(weir_system *s, weir_cursor value, int32_t vocab, weir__ids *ids, weir_error **error);

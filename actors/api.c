@@ -63,12 +63,14 @@ static void on_loaded(weir_actor *self, void *data, const weir_message *reply, c
         m->error = weir_error_new(WEIR_ETYPE, "model", NULL, "load: the answer names no generator");
 }
 
-static bool is_answered(void *data) { return ((weir_model *)data)->answered; }
+static bool is_answered(void *data) {
+    return ((weir_model *)data)->answered;
+}
 
 static weir_body *load_body(weir_model *m, const char *name, const weir_load_options *o) {
-    return weir_pack(m->system, "s{susususussss}", name, "threads", (uint64_t)o->threads, "context", (uint64_t)o->context, "tile", (uint64_t)o->tile,
-                     "progress", (uint64_t)m->progress_actor,
-                     "activations", o->activations_f32 ? "f32" : "int8", "kv", o->kv_f32 ? "f32" : "f16");
+    return weir_pack(m->system, "s{susususussss}", name, "threads", (uint64_t)o->threads, "context", (uint64_t)o->context, "tile",
+                     (uint64_t)o->tile, "progress", (uint64_t)m->progress_actor, "activations", o->activations_f32 ? "f32" : "int8", "kv",
+                     o->kv_f32 ? "f32" : "f16");
 }
 
 static int start_load(weir_model *m, const char *name, const weir_load_options *o, weir_error **error) {
@@ -257,7 +259,8 @@ static weir_body *generate_body(weir_model *m, const weir_generate_options *o) {
     return weir_write_end(w);
 }
 
-int weir_generate(weir_model *m, const weir_generate_options *o, weir_piece_fn *piece, weir_done_fn *done, void *data, uint64_t *out, weir_error **error) {
+int weir_generate(weir_model *m, const weir_generate_options *o, weir_piece_fn *piece, weir_done_fn *done, void *data, uint64_t *out,
+                  weir_error **error) {
     if (!weir__check(m && o && done && (o->prompt || o->tokens), "weir_generate: a model, a prompt or tokens, and done are needed"))
         return weir_fail(error, WEIR_EINVAL, "weir_generate: a model, a prompt or tokens, and done are needed");
     request *r = weir__alloc(m->system, sizeof *r);

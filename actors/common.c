@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-static weir_error *no_memory(void) { return weir_error_new(WEIR_ENOMEM, NULL, NULL, "no memory for a reply"); }
+static weir_error *no_memory(void) {
+    return weir_error_new(WEIR_ENOMEM, NULL, NULL, "no memory for a reply");
+}
 
 void weir__reply_made(weir_actor *self, const weir_message *m, weir_body *body) {
     if (body)
@@ -19,9 +21,13 @@ void weir__answer_made(weir_actor *self, weir_reply_to to, weir_body *body) {
         weir_answer_error(self, to, no_memory());
 }
 
-void weir__write_key(weir_writer *w, const char *key) { weir_write_str(w, key, strlen(key)); }
+void weir__write_key(weir_writer *w, const char *key) {
+    weir_write_str(w, key, strlen(key));
+}
 
-bool weir__own_notice(const weir_actor *self, const weir_message *m) { return weir_message_from(m) == weir_self(self); }
+bool weir__own_notice(const weir_actor *self, const weir_message *m) {
+    return weir_message_from(m) == weir_self(self);
+}
 
 int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, const char *name, weir__stream **out, weir_error **error) {
     int code = weir__stream_new(d, owner, name, out, error);
@@ -31,8 +37,12 @@ int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, cons
 }
 
 const weir_behaviour *const *weir__behaviours(void) {
-    static const weir_behaviour *const all[] = {&weir__model_behaviour,   &weir__residency_behaviour, &weir__policy_behaviour,
-                                                &weir__experts_behaviour, &weir__stepper_behaviour,   &weir__generator_behaviour,
+    static const weir_behaviour *const all[] = {&weir__model_behaviour,
+                                                &weir__residency_behaviour,
+                                                &weir__policy_behaviour,
+                                                &weir__experts_behaviour,
+                                                &weir__stepper_behaviour,
+                                                &weir__generator_behaviour,
                                                 NULL};
     return all;
 }

@@ -77,7 +77,9 @@ static int release_nothing(void *data) {
     (void)data;
     return 0;
 }
-static void release_blob(void *data) { weir__buffer_unref(data); }
+static void release_blob(void *data) {
+    weir__buffer_unref(data);
+}
 
 /* Work under way keeps a unit's blob even when this actor and the policy end. */
 static int keep_blob(weir__stepper *s, uint32_t ordinal) {
@@ -129,7 +131,8 @@ static int capture(weir__stepper *s, weir__pass *p, uint32_t index) {
 
 static int capture_normed(weir__stepper *s, weir__pass *p) {
     weir__forward *f = s->forward;
-    size_t row = (size_t)weir__checkpoint_config(s->checkpoint)->width * sizeof(float), tile = f->options.tile, rows = (size_t)f->step->rows;
+    size_t row = (size_t)weir__checkpoint_config(s->checkpoint)->width * sizeof(float), tile = f->options.tile,
+           rows = (size_t)f->step->rows;
     size_t from = (size_t)((uint8_t *)f->w.normed - (uint8_t *)weir__buffer_pointer(f->memory));
     int code = WEIR_OK;
     for (size_t first = 0; p->hidden_out && first < rows && !code; first += tile) {
@@ -143,7 +146,8 @@ static int capture_normed(weir__stepper *s, weir__pass *p) {
 
 static int submit_finish(weir__stepper *s, weir__pass *p) {
     weir__forward *f = s->forward;
-    size_t row = (size_t)weir__checkpoint_config(s->checkpoint)->vocab * sizeof(float), tile = f->out_tile, outputs = (size_t)f->step->outputs;
+    size_t row = (size_t)weir__checkpoint_config(s->checkpoint)->vocab * sizeof(float), tile = f->out_tile,
+           outputs = (size_t)f->step->outputs;
     size_t from = (size_t)((uint8_t *)f->w.logits - (uint8_t *)weir__buffer_pointer(f->memory));
     int code = capture_normed(s, p);
     for (size_t first = 0; first < outputs && !code; first += tile) {
@@ -257,7 +261,8 @@ static void on_acquired(weir_actor *self, void *data, const weir_message *reply,
 static void acquire(weir_actor *self, weir__pass *p, uint32_t u) {
     weir__stepper *s = weir_state(self);
     p->phase = WEIR__ACQUIRE;
-    int code = weir_call(self, s->options.policy, s->acquire, weir_pack(s->system, "iii", (int64_t)u, INT64_C(0), (int64_t)u), -1, on_acquired, p, NULL);
+    int code = weir_call(self, s->options.policy, s->acquire, weir_pack(s->system, "iii", (int64_t)u, INT64_C(0), (int64_t)u), -1,
+                         on_acquired, p, NULL);
     if (code) {
         p->phase = WEIR__RUNNING;
         submit_failed(self, p, code);
@@ -308,7 +313,8 @@ static void on_begun(weir_actor *self, void *data, const weir_message *reply, co
     }
     s->generation = generation;
     if (!s->granted[s->units]) {
-        weir__drive_fail(self, p, weir_error_new(WEIR_EUNSUPPORTED, NULL, NULL, "policy.begin: the static modules (unit %u) are not granted", s->units));
+        weir__drive_fail(
+            self, p, weir_error_new(WEIR_EUNSUPPORTED, NULL, NULL, "policy.begin: the static modules (unit %u) are not granted", s->units));
         return;
     }
     if (whole_pass(s, p)) {
@@ -362,7 +368,9 @@ static weir__pass *noticed(weir_actor *self, int64_t status) {
         return NULL;
     p->notices--;
     if (status && !p->error)
-        weir__drive_fail(self, p, weir_error_new((int)status, NULL, NULL, "%s while a pass ran on %s", weir_code_text((int)status), weir__device_name(s->device)));
+        weir__drive_fail(self, p,
+                         weir_error_new((int)status, NULL, NULL, "%s while a pass ran on %s", weir_code_text((int)status),
+                                        weir__device_name(s->device)));
     else if (!p->error)
         return p;
     else if (p->phase == WEIR__RUNNING)

@@ -7,7 +7,8 @@ static bool has_tokenizer(weir_actor *self, const weir_message *m) {
     if (g->tokenizer)
         return true;
     weir__checkpoint_tokenizer(g->checkpoint, &why);
-    weir_reply_error(self, m, weir_error_new(WEIR_EUNSUPPORTED, NULL, NULL, "%s", why ? weir_error_text(why) : "the model's file has no tokeniser"));
+    weir_reply_error(self, m,
+                     weir_error_new(WEIR_EUNSUPPORTED, NULL, NULL, "%s", why ? weir_error_text(why) : "the model's file has no tokeniser"));
     return false;
 }
 

@@ -5,7 +5,9 @@ typedef struct {
     weir__stream *stream;
 } experts;
 
-static void on_banks(weir_actor *self, const weir_message *m) { weir__reply_made(self, m, weir_pack(weir_system_of(self), "i", INT64_C(0))); }
+static void on_banks(weir_actor *self, const weir_message *m) {
+    weir__reply_made(self, m, weir_pack(weir_system_of(self), "i", INT64_C(0)));
+}
 
 static void fini(weir_system *s, void *state) {
     experts *x = state;

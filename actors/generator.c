@@ -87,7 +87,9 @@ static void write_run(weir_writer *w, const weir__request *r) {
     weir_write_close(w);
 }
 
-static size_t rows_of(const weir__request *r) { return r->prompt.size ? r->prompt.size : 1; }
+static size_t rows_of(const weir__request *r) {
+    return r->prompt.size ? r->prompt.size : 1;
+}
 
 /* Marks the requests of the next pass; the pass holds at most the context's rows. */
 static void choose(weir__generator *g) {
@@ -125,7 +127,8 @@ static weir_error *run_error(weir_cursor errors, uint32_t i) {
     if (!weir_read_array(&errors, &n))
         return NULL;
     while (n--) {
-        if (!weir_read_array(&errors, &fields) || !weir_read_int(&errors, &run) || !weir_read_int(&errors, &code) || !weir_read_bytes(&errors, &text, &size))
+        if (!weir_read_array(&errors, &fields) || !weir_read_int(&errors, &run) || !weir_read_int(&errors, &code) ||
+            !weir_read_bytes(&errors, &text, &size))
             return NULL;
         if (run == i)
             return weir_error_new((int)code, NULL, NULL, "%.*s", (int)size, text);
@@ -262,8 +265,9 @@ static void open_sequence(weir_actor *self, weir__request *r) {
         return;
     }
     if (r->prompt.size > g->options.context) {
-        fail_request(self, r, weir_error_new(WEIR_ECONTEXT, NULL, NULL, "context full: the prompt has %zu tokens, the context holds %u", r->prompt.size,
-                                             g->options.context));
+        fail_request(self, r,
+                     weir_error_new(WEIR_ECONTEXT, NULL, NULL, "context full: the prompt has %zu tokens, the context holds %u",
+                                    r->prompt.size, g->options.context));
         return;
     }
     weir_error *error = NULL;
@@ -339,7 +343,8 @@ static bool read_prompt(weir_actor *self, weir__request *r, bool *asked, weir_er
     if (!g->tokenizer) {
         const weir_error *why;
         weir__checkpoint_tokenizer(g->checkpoint, &why);
-        weir_fail(error, WEIR_EUNSUPPORTED, "generate: %s; give token ids", why ? weir_error_text(why) : "the model's file has no tokeniser");
+        weir_fail(error, WEIR_EUNSUPPORTED, "generate: %s; give token ids",
+                  why ? weir_error_text(why) : "the model's file has no tokeniser");
         return false;
     }
     if (weir__encode_size(value) <= WEIR_TOKENIZE_INLINE)
@@ -381,7 +386,9 @@ static weir__request *asked_request(weir_actor *self, const weir_message *m) {
 static void on_next(weir_actor *self, const weir_message *m) {
     weir__request *r = asked_request(self, m);
     if (!r || r->reading || r->state == WEIR__OPENING) {
-        weir_reply_error(self, m, weir_error_new(r ? WEIR_EBUSY : WEIR_ENOENT, NULL, NULL, r ? "next: somebody waits already" : "next: no such request"));
+        weir_reply_error(
+            self, m,
+            weir_error_new(r ? WEIR_EBUSY : WEIR_ENOENT, NULL, NULL, r ? "next: somebody waits already" : "next: no such request"));
         return;
     }
     r->reading = true;
@@ -420,9 +427,9 @@ static void fini(weir_system *s, void *state) {
     weir__free(s, g);
 }
 
-static const weir_handler handlers[] = {{"generate", on_generate},         {"next", on_next},
-                                        {"cancel", on_cancel},             {"tokenize", weir__on_tokenize},
-                                        {"detokenize", weir__on_detokenize}, {NULL, NULL}};
+static const weir_handler handlers[] = {
+    {"generate", on_generate},           {"next", on_next}, {"cancel", on_cancel}, {"tokenize", weir__on_tokenize},
+    {"detokenize", weir__on_detokenize}, {NULL, NULL}};
 const weir_behaviour weir__generator_behaviour = {.name = "generator", .handlers = handlers, .down = on_down, .fini = fini};
 
 int weir__generator_spawn(weir_system *s, weir__checkpoint *c, const weir__generator_options *o, weir_address *out, weir_error **error) {

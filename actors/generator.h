@@ -19,10 +19,10 @@ typedef struct weir__request {
     weir_address owner;
     weir_reply_to opening; /* the answer to `generate` */
     enum weir__request_state state;
-    uint64_t sequence;   /* of the stepper, 0: none */
-    weir__ids prompt;    /* given back after the first pass */
-    uint32_t position;   /* positions written */
-    int32_t token;       /* the last one, next pass's row */
+    uint64_t sequence; /* of the stepper, 0: none */
+    weir__ids prompt;  /* given back after the first pass */
+    uint32_t position; /* positions written */
+    int32_t token;     /* the last one, next pass's row */
     /* what was asked for */
     double temperature, top_p, min_p;
     int64_t top_k, seed, max_tokens, credit;
@@ -59,8 +59,8 @@ typedef struct weir__generator {
     weir__request *requests; /* oldest first */
     weir__forwarded *forwarded;
     uint64_t count, tags;
-    int64_t tag;       /* of the pass in flight, 0: none */
-    int64_t cancelled; /* tag of the pass that this actor cancelled last */
+    int64_t tag;                          /* of the pass in flight, 0: none */
+    int64_t cancelled;                    /* tag of the pass that this actor cancelled last */
     uint64_t in_pass[WEIR_MAX_SEQUENCES]; /* request of each run, 0: cancelled meanwhile */
     uint32_t n_in_pass;
     weir_verb open, close, pass, cancel, encode;

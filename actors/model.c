@@ -236,9 +236,11 @@ static int read_load(model *m, const weir_body *body, int64_t *threads, weir_err
     memcpy(model_name, name, size);
     model_name[size] = 0;
     m->context = 0;
-    bool ok = weir__option_int(o, "threads", 0, WEIR_MAX_THREADS, threads, error) && weir__option_int(o, "context", 0, 1 << 24, &m->context, error) &&
-              weir__option_int(o, "tile", 0, 1 << 20, &tile, error) && weir__option_int(o, "progress", 0, INT64_MAX, &progress, error) &&
-              option_choice(o, "activations", "int8", &m->options.activations_f32, error) && option_choice(o, "kv", "f16", &m->options.kv_f32, error);
+    bool ok = weir__option_int(o, "threads", 0, WEIR_MAX_THREADS, threads, error) &&
+              weir__option_int(o, "context", 0, 1 << 24, &m->context, error) && weir__option_int(o, "tile", 0, 1 << 20, &tile, error) &&
+              weir__option_int(o, "progress", 0, INT64_MAX, &progress, error) &&
+              option_choice(o, "activations", "int8", &m->options.activations_f32, error) &&
+              option_choice(o, "kv", "f16", &m->options.kv_f32, error);
     if (!ok)
         return WEIR_EINVAL;
     m->options.tile = (uint32_t)tile;
@@ -258,7 +260,9 @@ static void on_load(weir_actor *self, const weir_message *msg) {
     weir_error *error = NULL;
     int64_t threads = 0;
     weir_address a;
-    int code = m->loading || m->loaded || m->stopping || !childless(m) ? weir_fail(&error, WEIR_EBUSY, "load: this actor has a model already") : WEIR_OK;
+    int code = m->loading || m->loaded || m->stopping || !childless(m)
+                   ? weir_fail(&error, WEIR_EBUSY, "load: this actor has a model already")
+                   : WEIR_OK;
     if (!code)
         code = read_load(m, weir_message_body(msg), &threads, &error);
     if (!code)
@@ -295,8 +299,8 @@ static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
             continue;
         m->children[i] = 0;
         if (m->loading)
-            load_failed(self, weir_error_new(WEIR_EEXITED, child_names[i], why ? weir_error_ref(why) : NULL, "%s ended while the model was loading",
-                                             child_names[i]));
+            load_failed(self, weir_error_new(WEIR_EEXITED, child_names[i], why ? weir_error_ref(why) : NULL,
+                                             "%s ended while the model was loading", child_names[i]));
     }
     if (m->stopping && childless(m))
         weir_exit(self, NULL);

@@ -90,7 +90,8 @@ size_t weir__encode_size(weir_cursor value) {
     return bytes;
 }
 
-int weir__encode_value(weir_system *s, const weir__tokenizer *t, weir_cursor value, bool special, bool bounds, weir__ids *ids, weir_error **error) {
+int weir__encode_value(weir_system *s, const weir__tokenizer *t, weir_cursor value, bool special, bool bounds, weir__ids *ids,
+                       weir_error **error) {
     weir__part inline_parts[32], *parts = inline_parts;
     uint32_t count;
     if (!open_parts(&value, &count) || count > 65536)

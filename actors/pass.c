@@ -12,8 +12,9 @@ static bool read_sample(weir_cursor options, weir_sample *out, bool *wanted, wei
     *wanted = weir_read_find(options, "sample", &value);
     if (!*wanted)
         return true;
-    bool ok = weir__option_double(value, "temperature", 0, 1e6, &temperature, error) && weir__option_double(value, "top_p", 0, 1, &top_p, error) &&
-              weir__option_double(value, "min_p", 0, 1, &min_p, error) && weir__option_int(value, "top_k", 0, INT32_MAX, &top_k, error) &&
+    bool ok = weir__option_double(value, "temperature", 0, 1e6, &temperature, error) &&
+              weir__option_double(value, "top_p", 0, 1, &top_p, error) && weir__option_double(value, "min_p", 0, 1, &min_p, error) &&
+              weir__option_int(value, "top_k", 0, INT32_MAX, &top_k, error) &&
               weir__option_int(value, "seed", INT64_MIN, INT64_MAX, &seed, error);
     *out = (weir_sample){(float)temperature, (float)top_p, (float)min_p, (int32_t)top_k, (uint64_t)seed, 0};
     return ok;
@@ -38,7 +39,8 @@ static bool read_run(weir_cursor *c, uint64_t *sequence, int64_t *first, weir_cu
     weir_cursor at = *c;
     uint32_t n;
     int64_t id;
-    if (!weir_read_array(&at, &n) || n < 3 || n > 4 || !weir_read_int(&at, &id) || !weir_read_int(&at, first) || id <= 0 || *first < 0 || *first > INT32_MAX)
+    if (!weir_read_array(&at, &n) || n < 3 || n > 4 || !weir_read_int(&at, &id) || !weir_read_int(&at, first) || id <= 0 || *first < 0 ||
+        *first > INT32_MAX)
         return false;
     *sequence = (uint64_t)id;
     *tokens = at;

@@ -22,7 +22,9 @@ typedef struct {
     weir_verb fetch, progress_verb;
 } policy;
 
-static weir_error *state_error(const char *text) { return weir_error_new(WEIR_ESTATE, NULL, NULL, "%s", text); }
+static weir_error *state_error(const char *text) {
+    return weir_error_new(WEIR_ESTATE, NULL, NULL, "%s", text);
+}
 
 /* ---- warm: fetch all units, a few at a time ---- */
 
@@ -61,7 +63,8 @@ static void warm_next(weir_actor *self) {
     policy *p = weir_state(self);
     while (!p->failed && p->asked < p->total && p->asked - p->there < IN_FLIGHT) {
         uint32_t ordinal = p->asked;
-        int code = weir_call(self, p->residency, p->fetch, weir_pack(p->system, "i", (int64_t)ordinal), -1, on_fetched, (void *)(uintptr_t)ordinal, NULL);
+        int code = weir_call(self, p->residency, p->fetch, weir_pack(p->system, "i", (int64_t)ordinal), -1, on_fetched,
+                             (void *)(uintptr_t)ordinal, NULL);
         if (code)
             p->failed = weir_error_new(code, NULL, NULL, "unit %u cannot be asked for", ordinal);
         else
@@ -141,9 +144,10 @@ static void on_acquire(weir_actor *self, const weir_message *m) {
     int64_t ordinal = -1;
     weir_cursor c = weir_read(weir_message_body(m), NULL);
     if (!p->stepper || p->leased >= 0 || !weir_read_int(&c, &ordinal) || ordinal < 0 || ordinal >= p->total) {
-        weir_reply_error(self, m, state_error(!p->stepper       ? "acquire: no transaction is open"
-                                              : p->leased >= 0 ? "acquire: a lease is active"
-                                                               : "acquire: no such unit"));
+        weir_reply_error(self, m,
+                         state_error(!p->stepper      ? "acquire: no transaction is open"
+                                     : p->leased >= 0 ? "acquire: a lease is active"
+                                                      : "acquire: no such unit"));
         return;
     }
     p->leased = ordinal;
@@ -199,8 +203,9 @@ static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
 
 static void on_stats(weir_actor *self, const weir_message *m) {
     policy *p = weir_state(self);
-    weir__reply_made(self, m, weir_pack(p->system, "{sssusususususu}", "name", "resident", "units", (uint64_t)p->there, "bytes", p->bytes, "passes", p->passes,
-                                  "acquired", p->acquired, "completed", p->completed, "aborted", p->aborted));
+    weir__reply_made(self, m,
+                     weir_pack(p->system, "{sssusususususu}", "name", "resident", "units", (uint64_t)p->there, "bytes", p->bytes, "passes",
+                               p->passes, "acquired", p->acquired, "completed", p->completed, "aborted", p->aborted));
 }
 
 static void fini(weir_system *s, void *state) {
@@ -214,11 +219,12 @@ static void fini(weir_system *s, void *state) {
     weir__free(s, p);
 }
 
-static const weir_handler handlers[] = {{"warm", on_warm},         {"begin", on_begin},   {"acquire", on_acquire}, {"complete", on_complete},
-                                        {"finish", on_finish},     {"abort", on_abort},   {"stats", on_stats},     {NULL, NULL}};
+static const weir_handler handlers[] = {{"warm", on_warm},     {"begin", on_begin}, {"acquire", on_acquire}, {"complete", on_complete},
+                                        {"finish", on_finish}, {"abort", on_abort}, {"stats", on_stats},     {NULL, NULL}};
 const weir_behaviour weir__policy_behaviour = {.name = "policy", .handlers = handlers, .down = on_down, .fini = fini};
 
-int weir__policy_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, weir_address residency, weir_address *out, weir_error **error) {
+int weir__policy_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, weir_address residency, weir_address *out,
+                       weir_error **error) {
     policy *p = weir__alloc(s, sizeof *p);
     if (!p)
         return weir_fail(error, WEIR_ENOMEM, "policy: no memory");

@@ -29,9 +29,11 @@ static int read_stops(weir__request *r, weir_cursor options, weir_error **error)
 }
 
 static int read_options(weir__request *r, weir_cursor o, weir_error **error) {
-    bool ok = weir__option_double(o, "temperature", 0, 1e6, &r->temperature, error) && weir__option_double(o, "top_p", 0, 1, &r->top_p, error) &&
-              weir__option_double(o, "min_p", 0, 1, &r->min_p, error) && weir__option_int(o, "top_k", 0, INT32_MAX, &r->top_k, error) &&
-              weir__option_int(o, "seed", INT64_MIN, INT64_MAX, &r->seed, error) && weir__option_int(o, "max_tokens", 0, INT32_MAX, &r->max_tokens, error) &&
+    bool ok = weir__option_double(o, "temperature", 0, 1e6, &r->temperature, error) &&
+              weir__option_double(o, "top_p", 0, 1, &r->top_p, error) && weir__option_double(o, "min_p", 0, 1, &r->min_p, error) &&
+              weir__option_int(o, "top_k", 0, INT32_MAX, &r->top_k, error) &&
+              weir__option_int(o, "seed", INT64_MIN, INT64_MAX, &r->seed, error) &&
+              weir__option_int(o, "max_tokens", 0, INT32_MAX, &r->max_tokens, error) &&
               weir__option_int(o, "credit", 1, 1 << 20, &r->credit, error) && weir__option_bool(o, "ignore_end", &r->ignore_end, error);
     return ok ? read_stops(r, o, error) : WEIR_EINVAL;
 }

@@ -6,7 +6,7 @@ typedef struct job {
     struct job *next;
     uint64_t id;
     weir_reply_to to;
-    weir_error *error; /* set on the stream's thread, read after the notice */
+    weir_error *error;                              /* set on the stream's thread, read after the notice */
     int (*finish)(struct job *j, weir_actor *self); /* on the loop, after success: answers */
     /* open */
     char *path;
@@ -182,7 +182,8 @@ static int pack_list(residency *r, job *j, weir__list **list, weir_error **error
     for (int i = 0; i < 3 && !code; i++)
         code = weir__list_own(*list, owned[i]);
     return code ? code
-                : weir__unit_pack(r->checkpoint, j->ordinal, weir__buffer_pointer(j->staging), (void *const *)weir__buffer_pointer(j->slot), *list, error);
+                : weir__unit_pack(r->checkpoint, j->ordinal, weir__buffer_pointer(j->staging), (void *const *)weir__buffer_pointer(j->slot),
+                                  *list, error);
 }
 
 static void on_fetch(weir_actor *self, const weir_message *m) {
@@ -190,8 +191,9 @@ static void on_fetch(weir_actor *self, const weir_message *m) {
     int64_t ordinal = -1;
     weir_cursor c = weir_read(weir_message_body(m), NULL);
     if (!r->checkpoint || !weir_read_int(&c, &ordinal) || ordinal < 0 || ordinal > (int64_t)weir__checkpoint_graph(r->checkpoint)->units) {
-        weir_reply_error(self, m, weir_error_new(r->checkpoint ? WEIR_EINVAL : WEIR_ESTATE, NULL, NULL,
-                                                 r->checkpoint ? "fetch: no unit %lld" : "fetch: no file is open (unit %lld)", (long long)ordinal));
+        weir_reply_error(self, m,
+                         weir_error_new(r->checkpoint ? WEIR_EINVAL : WEIR_ESTATE, NULL, NULL,
+                                        r->checkpoint ? "fetch: no unit %lld" : "fetch: no file is open (unit %lld)", (long long)ordinal));
         return;
     }
     job *j = job_new(self, m, fetch_finish);

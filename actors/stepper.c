@@ -16,7 +16,9 @@ static void on_banks(weir_actor *self, void *data, const weir_message *reply, co
     if (error)
         weir_answer_error(self, to, weir_error_ref(error));
     else if (!weir_read_int(&c, &banks) || banks != 0)
-        weir_answer_error(self, to, weir_error_new(WEIR_EUNSUPPORTED, NULL, NULL, "the expert provider has %lld banks, the model none", (long long)banks));
+        weir_answer_error(
+            self, to,
+            weir_error_new(WEIR_EUNSUPPORTED, NULL, NULL, "the expert provider has %lld banks, the model none", (long long)banks));
     else
         weir_answer(self, to, NULL);
 }
@@ -183,7 +185,7 @@ static void on_pass(weir_actor *self, const weir_message *m) {
     int queued = 0;
     for (; *at; at = &(*at)->next)
         queued++;
-    int code = !s->forward ? weir_fail(&error, WEIR_ESTATE, "pass: the model is not loaded")
+    int code = !s->forward            ? weir_fail(&error, WEIR_ESTATE, "pass: the model is not loaded")
                : queued >= MAX_QUEUED ? weir_fail(&error, WEIR_EBUSY, "pass: %d passes wait already", queued)
                                       : weir__pass_new(s, weir_message_body(m), &p, &error);
     if (code) {
@@ -239,22 +241,30 @@ static void fini(weir_system *system, void *state) {
     weir__free(system, s);
 }
 
-static const weir_handler handlers[] = {{"prepare", on_prepare}, {"open", on_open},           {"close", on_close},         {"pass", on_pass},
-                                        {"cancel", on_cancel},   {"unit_done", on_unit_done}, {"pass_done", on_pass_done},
-                                        {"tables_done", on_tables_done}, {NULL, NULL}};
+static const weir_handler handlers[] = {{"prepare", on_prepare},
+                                        {"open", on_open},
+                                        {"close", on_close},
+                                        {"pass", on_pass},
+                                        {"cancel", on_cancel},
+                                        {"unit_done", on_unit_done},
+                                        {"pass_done", on_pass_done},
+                                        {"tables_done", on_tables_done},
+                                        {NULL, NULL}};
 const weir_behaviour weir__stepper_behaviour = {.name = "stepper", .handlers = handlers, .down = on_down, .fini = fini};
 
-int weir__stepper_spawn(weir_system *system, weir__device *d, weir__checkpoint *c, const weir__stepper_options *o, weir_address *out, weir_error **error) {
+int weir__stepper_spawn(weir_system *system, weir__device *d, weir__checkpoint *c, const weir__stepper_options *o, weir_address *out,
+                        weir_error **error) {
     weir__stepper *s = weir__alloc(system, sizeof *s);
     if (!s)
         return weir_fail(error, WEIR_ENOMEM, "stepper: no memory");
-    *s = (weir__stepper){.system = system, .options = *o, .device = d, .checkpoint = weir__checkpoint_ref(c), .units = weir__checkpoint_graph(c)->units};
+    *s = (weir__stepper){
+        .system = system, .options = *o, .device = d, .checkpoint = weir__checkpoint_ref(c), .units = weir__checkpoint_graph(c)->units};
     const struct {
         weir_verb *verb;
         const char *name;
-    } verbs[] = {{&s->begin, "begin"},   {&s->acquire, "acquire"}, {&s->complete, "complete"},   {&s->finish, "finish"},
-                 {&s->abort, "abort"},   {&s->banks, "banks"},     {&s->unit_done, "unit_done"}, {&s->pass_done, "pass_done"},
-                 {&s->tables_done, "tables_done"}};
+    } verbs[] = {{&s->begin, "begin"},         {&s->acquire, "acquire"},     {&s->complete, "complete"},
+                 {&s->finish, "finish"},       {&s->abort, "abort"},         {&s->banks, "banks"},
+                 {&s->unit_done, "unit_done"}, {&s->pass_done, "pass_done"}, {&s->tables_done, "tables_done"}};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         *verbs[i].verb = weir_intern(system, verbs[i].name);
     int code = weir_spawn(system, &weir__stepper_behaviour, s, NULL, out, error);

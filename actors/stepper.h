@@ -8,9 +8,9 @@
 /* One run: consecutive positions of one sequence inside a pass. */
 typedef struct weir__run {
     uint64_t sequence;
-    uint32_t first, count;   /* positions */
-    uint32_t outputs;        /* rows that want logits */
-    weir_error *error;       /* why it is not part of the pass; NULL: it is */
+    uint32_t first, count; /* positions */
+    uint32_t outputs;      /* rows that want logits */
+    weir_error *error;     /* why it is not part of the pass; NULL: it is */
 } weir__run;
 
 /* What the pass waits for. */
@@ -29,14 +29,14 @@ typedef struct weir__pass {
     weir__buffer *hidden_out; /* float [units + 1][rows][H] */
     weir__buffer *logits_out; /* float [outputs][vocab] */
     enum weir__phase phase;
-    bool transaction;         /* begin was answered, neither finish nor abort was sent */
-    int64_t lease;            /* ordinal of the active lease, -1: none */
-    uint32_t unit;            /* next to submit */
-    uint32_t units_done;      /* known to be done on the device */
-    uint32_t standing;        /* units run under standing grants */
-    uint32_t notices;         /* notifications under way */
-    bool submitted;           /* everything is on the stream */
-    weir_error *error;        /* why the pass fails; the first counts */
+    bool transaction;    /* begin was answered, neither finish nor abort was sent */
+    int64_t lease;       /* ordinal of the active lease, -1: none */
+    uint32_t unit;       /* next to submit */
+    uint32_t units_done; /* known to be done on the device */
+    uint32_t standing;   /* units run under standing grants */
+    uint32_t notices;    /* notifications under way */
+    bool submitted;      /* everything is on the stream */
+    weir_error *error;   /* why the pass fails; the first counts */
 } weir__pass;
 
 typedef struct weir__stepper {

@@ -91,8 +91,8 @@ WEIR_API int weir_system_run(weir_system *s, bool (*done)(void *data), void *dat
 WEIR_API void weir_system_quit(weir_system *s);
 /* Asks every actor to stop, runs the loop until all have ended or `patience` ns passed, kills the rest. ETIMEOUT names who survived. */
 WEIR_API int weir_system_stop(weir_system *s, int64_t patience, weir_error **error);
-WEIR_API int64_t weir_now(const weir_system *s); /* monotonic, or virtual with the test driver. Any thread */
-WEIR_API weir_verb weir_intern(weir_system *s, const char *name); /* 0: empty, 64 bytes or more, or no memory. Any thread */
+WEIR_API int64_t weir_now(const weir_system *s);                        /* monotonic, or virtual with the test driver. Any thread */
+WEIR_API weir_verb weir_intern(weir_system *s, const char *name);       /* 0: empty, 64 bytes or more, or no memory. Any thread */
 WEIR_API const char *weir_verb_name(const weir_system *s, weir_verb v); /* valid as long as the system. Any thread */
 
 /* Counters of a system. At the end sent = handled + dead + queued, calls = calls_ended, and bytes = 0 after weir_system_free. */
@@ -120,7 +120,7 @@ typedef struct weir_behaviour {
     const weir_handler *handlers; /* ends with {NULL, NULL} */
     weir_receive_fn *receive;     /* gets verbs that no handler has; NULL: a call is answered with EVERB, a send is a dead letter */
     void (*down)(weir_actor *self, weir_address who, const weir_error *why); /* a monitored actor ended; why is NULL after an orderly end */
-    void (*stop)(weir_actor *self); /* asked to stop; ends when it calls weir_exit. NULL: ends at once */
+    void (*stop)(weir_actor *self);            /* asked to stop; ends when it calls weir_exit. NULL: ends at once */
     void (*fini)(weir_system *s, void *state); /* last call: gives `state` back */
 } weir_behaviour;
 
@@ -175,8 +175,8 @@ typedef void weir_reply_fn(weir_actor *self, void *data, const weir_message *rep
 /* Calls `to`; `done` runs exactly once, unless the caller itself ends first (then `data` must be reachable from its state). The actor
  * goes on receiving mail meanwhile; bracket with weir_hold/weir_unhold to wait serially. timeout in ns: 0 = WEIR_CALL_TIMEOUT, < 0 = none.
  * A refused message ends the call too (EFULL, ENOACTOR). Fails only with ENOMEM or EINVAL, then done is not called. session may be NULL. */
-WEIR_API int weir_call(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, int64_t timeout, weir_reply_fn *done,
-                       void *data, uint64_t *session);
+WEIR_API int weir_call(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, int64_t timeout, weir_reply_fn *done, void *data,
+                       uint64_t *session);
 /* Forgets a call: done will not run, a reply is dropped and counted as late. */
 WEIR_API void weir_call_cancel(weir_actor *self, uint64_t session);
 
@@ -212,7 +212,11 @@ WEIR_API void weir_set_trace(weir_system *s, weir_trace_fn *fn, void *data);
 
 /* missed: whole periods that passed unnoticed since the last tick. Never early. */
 typedef void weir_timer_fn(weir_actor *self, void *data, uint64_t missed);
-enum weir_timer_kind { WEIR_TIMER_ONCE, WEIR_TIMER_RATE, WEIR_TIMER_DELAY }; /* RATE: fixed rate; DELAY: `period` after the last tick ended */
+enum weir_timer_kind {
+    WEIR_TIMER_ONCE,
+    WEIR_TIMER_RATE,
+    WEIR_TIMER_DELAY
+}; /* RATE: fixed rate; DELAY: `period` after the last tick ended */
 /* Runs fn in the actor's turn after `period` ns. The timer ends with weir_timer_cancel or its actor. id (not NULL) is never reused. */
 WEIR_API int weir_timer(weir_actor *self, int64_t period, enum weir_timer_kind kind, weir_timer_fn *fn, void *data, uint64_t *id);
 WEIR_API void weir_timer_cancel(weir_actor *self, uint64_t id); /* an ended or foreign id does nothing */
@@ -260,7 +264,20 @@ typedef struct weir_handle {
 } weir_handle;
 WEIR_API void weir_write_handle(weir_writer *w, weir_handle h); /* its count is taken */
 
-enum weir_kind { WEIR_NIL, WEIR_BOOL, WEIR_INT, WEIR_UINT, WEIR_DOUBLE, WEIR_STR, WEIR_BIN, WEIR_ARRAY, WEIR_MAP, WEIR_EXT, WEIR_HANDLE, WEIR_END };
+enum weir_kind {
+    WEIR_NIL,
+    WEIR_BOOL,
+    WEIR_INT,
+    WEIR_UINT,
+    WEIR_DOUBLE,
+    WEIR_STR,
+    WEIR_BIN,
+    WEIR_ARRAY,
+    WEIR_MAP,
+    WEIR_EXT,
+    WEIR_HANDLE,
+    WEIR_END
+};
 /* Reads a body in order, without allocating. A plain value that may be copied to come back to a place. */
 typedef struct weir_cursor {
     const uint8_t *p, *end;
@@ -278,11 +295,12 @@ typedef struct weir_value {
         struct {
             const char *data; /* into the body */
             uint32_t size;
-        } s; /* str, bin, ext */
+        } s;                /* str, bin, ext */
         weir_handle handle; /* borrowed */
     };
 } weir_value;
-WEIR_API weir_cursor weir_read(const weir_body *b, uint32_t *count); /* at the first argument; count (may be NULL): arguments. NULL b: none */
+WEIR_API weir_cursor weir_read(const weir_body *b,
+                               uint32_t *count);     /* at the first argument; count (may be NULL): arguments. NULL b: none */
 WEIR_API weir_value weir_read_value(weir_cursor *c); /* arrays and maps: only the head is consumed */
 WEIR_API bool weir_read_skip(weir_cursor *c);        /* one whole value; iterative */
 /* Typed reads: false, and the cursor stays, when the next value is of another kind (numbers convert when exact). */
@@ -305,8 +323,8 @@ typedef struct weir_load_options {
     unsigned threads; /* workers of the cpu device, 0: the processors this process may use. Another value than the first load's: EBUSY */
     unsigned context; /* positions in the KV pool, shared by the model's sequences; 0: the model's own length, at most 8,192 */
     unsigned tile;    /* rows that go through a unit together; 0: 512. Never changes a bit of the result */
-    bool activations_f32; /* products in float instead of int8 activations: slow, for reference */
-    bool kv_f32;          /* KV cache in f32 instead of f16 */
+    bool activations_f32;                                        /* products in float instead of int8 activations: slow, for reference */
+    bool kv_f32;                                                 /* KV cache in f32 instead of f16 */
     void (*progress)(void *data, uint64_t done, uint64_t total); /* bytes packed; on the loop's thread; may be NULL */
     void *data;
 } weir_load_options;
@@ -318,21 +336,21 @@ WEIR_API int weir_model_load(weir_system *s, const char *model, const weir_load_
 WEIR_API void weir_model_free(weir_model *m);
 
 typedef struct weir_generate_options {
-    const char *prompt; /* UTF-8; beginning and end tokens as the model's file says. Control tokens are not taken from it */
+    const char *prompt;    /* UTF-8; beginning and end tokens as the model's file says. Control tokens are not taken from it */
     const int32_t *tokens; /* instead of prompt: taken as they are */
     size_t n_tokens;
-    unsigned max_tokens;   /* 0: until the model ends or the context is full */
-    double temperature;    /* 0: greedy */
-    unsigned top_k;        /* 0: off */
-    double top_p, min_p;   /* 0: off */
-    uint64_t seed;         /* same seed, same text */
+    unsigned max_tokens;     /* 0: until the model ends or the context is full */
+    double temperature;      /* 0: greedy */
+    unsigned top_k;          /* 0: off */
+    double top_p, min_p;     /* 0: off */
+    uint64_t seed;           /* same seed, same text */
     const char *const *stop; /* stop strings: never part of the text */
     size_t n_stop;
     bool ignore_end; /* go on after the model's end token */
 } weir_generate_options;
 
 typedef struct weir_finish {
-    const char *reason;   /* "stop" (end token or stop string), "length" (max_tokens), "context" (the context is full); NULL after an error */
+    const char *reason; /* "stop" (end token or stop string), "length" (max_tokens), "context" (the context is full); NULL after an error */
     unsigned prompt_tokens, tokens;
     int64_t prefill, decode; /* ns until the first token; from the first to the last */
 } weir_finish;

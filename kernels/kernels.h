@@ -20,11 +20,11 @@
 enum weir_type { WEIR_F32 = 0, WEIR_F16 = 1, WEIR_Q4_1 = 3, WEIR_Q8_0 = 8, WEIR_TYPES = 40 };
 
 typedef struct weir_type_info {
-    const char *name;      /* "q4_1"; NULL: a number that weir does not run */
-    uint32_t block;        /* values in a block along a row */
-    uint32_t bytes;        /* bytes of a block in a file */
-    uint32_t panel_bytes;  /* bytes of 16 rows of one block, packed (kernels/README.md) */
-    bool integer;          /* products take int8 activations (unless the model asks for f32) */
+    const char *name;     /* "q4_1"; NULL: a number that weir does not run */
+    uint32_t block;       /* values in a block along a row */
+    uint32_t bytes;       /* bytes of a block in a file */
+    uint32_t panel_bytes; /* bytes of 16 rows of one block, packed (kernels/README.md) */
+    bool integer;         /* products take int8 activations (unless the model asks for f32) */
 } weir_type_info;
 const weir_type_info *weir_type_get(int type); /* NULL: unknown */
 /* Name of any GGUF type number, known to weir or not ("q6_k", "iq2_xxs"), with block and bytes for size checks; NULL: no such type. */
@@ -38,29 +38,29 @@ size_t weir_act_size(int64_t k);
 /* ---- the step block: all that varies from step to step, in device memory, written by the host before the step is submitted ---- */
 
 typedef struct weir_sample {
-    float temperature;   /* <= 0: greedy (lowest id of equal logits) */
-    float top_p, min_p;  /* <= 0 or >= 1: off (min_p: only <= 0) */
-    int32_t top_k;       /* <= 0: off */
-    uint64_t seed;       /* with `position` the only source of randomness: counter-based, so batch and order do not matter */
-    int64_t position;    /* of the row that is sampled from */
+    float temperature;  /* <= 0: greedy (lowest id of equal logits) */
+    float top_p, min_p; /* <= 0 or >= 1: off (min_p: only <= 0) */
+    int32_t top_k;      /* <= 0: off */
+    uint64_t seed;      /* with `position` the only source of randomness: counter-based, so batch and order do not matter */
+    int64_t position;   /* of the row that is sampled from */
 } weir_sample;
 
 typedef struct weir_step {
-    int32_t rows;                   /* rows of this pass */
-    int32_t tile;                   /* most rows of a tile */
-    int32_t tile_first, tile_rows;  /* the current tile; moved by the kernel `tile` */
-    int32_t outputs;                /* rows that want logits */
-    int32_t out_tile;               /* most rows of an output tile */
-    int32_t out_first, out_rows;    /* the current output tile; moved by the kernel `tile` */
-    int32_t blocks_per_sequence;    /* row length of `blocks` */
+    int32_t rows;                  /* rows of this pass */
+    int32_t tile;                  /* most rows of a tile */
+    int32_t tile_first, tile_rows; /* the current tile; moved by the kernel `tile` */
+    int32_t outputs;               /* rows that want logits */
+    int32_t out_tile;              /* most rows of an output tile */
+    int32_t out_first, out_rows;   /* the current output tile; moved by the kernel `tile` */
+    int32_t blocks_per_sequence;   /* row length of `blocks` */
     int32_t reserved;
-    const int32_t *token;           /* [rows] */
-    const int32_t *slot;            /* [rows] row of the sequence in `blocks` */
-    const int32_t *position;        /* [rows] absolute; rows of one sequence stand together, ascending */
-    const int32_t *out_row;         /* [outputs] row of the pass */
-    const int32_t *blocks;          /* [slots][blocks_per_sequence] KV block of each 32 positions */
-    const weir_sample *sample;      /* [outputs] */
-    int32_t *sampled;               /* [outputs] result */
+    const int32_t *token;      /* [rows] */
+    const int32_t *slot;       /* [rows] row of the sequence in `blocks` */
+    const int32_t *position;   /* [rows] absolute; rows of one sequence stand together, ascending */
+    const int32_t *out_row;    /* [outputs] row of the pass */
+    const int32_t *blocks;     /* [slots][blocks_per_sequence] KV block of each 32 positions */
+    const weir_sample *sample; /* [outputs] */
+    int32_t *sampled;          /* [outputs] result */
 } weir_step;
 
 /* ---- kernels ---- */
@@ -75,10 +75,10 @@ typedef struct weir_weight {
 
 /* How rows of a buffer are addressed. */
 enum weir_rows {
-    WEIR_ROWS_TILE,   /* row r of the tile is row r of the buffer */
-    WEIR_ROWS_PASS,   /* row r of the tile is row tile_first + r */
-    WEIR_ROWS_OUT,    /* output r of the output tile is row r; the kernel runs over out_rows rows */
-    WEIR_ROWS_GATHER  /* output r of the output tile is row out_row[out_first + r]; runs over out_rows rows */
+    WEIR_ROWS_TILE,  /* row r of the tile is row r of the buffer */
+    WEIR_ROWS_PASS,  /* row r of the tile is row tile_first + r */
+    WEIR_ROWS_OUT,   /* output r of the output tile is row r; the kernel runs over out_rows rows */
+    WEIR_ROWS_GATHER /* output r of the output tile is row out_row[out_first + r]; runs over out_rows rows */
 };
 
 /* Moves to the next tile (outputs = 0) or the next output tile (1): first += rows, wrapping to 0 after the last; rows = what is left, at
@@ -116,11 +116,11 @@ typedef struct weir_k_matmul {
     const float *x;   /* [T][ldx] */
     const void *acts; /* [T] rows of weir_act_size(w.k) */
     int32_t ldx;
-    int32_t rows;     /* WEIR_ROWS_TILE or WEIR_ROWS_OUT: how many rows, and how x and acts are addressed */
-    float *y;         /* [..][ldy] */
+    int32_t rows; /* WEIR_ROWS_TILE or WEIR_ROWS_OUT: how many rows, and how x and acts are addressed */
+    float *y;     /* [..][ldy] */
     int32_t ldy;
-    int32_t y_rows;   /* TILE, PASS or OUT */
-    int32_t add;      /* 1: y = y + product */
+    int32_t y_rows; /* TILE, PASS or OUT */
+    int32_t add;    /* 1: y = y + product */
     int32_t reserved;
 } weir_k_matmul;
 
@@ -157,7 +157,7 @@ typedef struct weir_k_rope_store {
     float *qkv; /* [T][ld]: q at 0, k at k_offset, v at v_offset (floats) */
     int32_t ld, k_offset, v_offset;
     int32_t heads;
-    int32_t rope_dim; /* leading dimensions of a head that are rotated, even */
+    int32_t rope_dim;  /* leading dimensions of a head that are rotated, even */
     int32_t positions; /* rows of the table */
     const float *table;
     weir_kv kv;
@@ -170,11 +170,11 @@ typedef struct weir_k_attention {
     int32_t ldq;
     int32_t heads;
     float scale;
-    int32_t splits;    /* most splits of a row: ceil(context / 256) */
+    int32_t splits; /* most splits of a row: ceil(context / 256) */
     weir_kv kv;
-    float *partial;    /* workspace of weir_attention_workspace() bytes */
-    float *out;        /* [T][heads * dim] */
-    void *acts;        /* the same as int8 activations, weir_act_size(heads * dim); NULL: not wanted. Written by attention_merge */
+    float *partial; /* workspace of weir_attention_workspace() bytes */
+    float *out;     /* [T][heads * dim] */
+    void *acts;     /* the same as int8 activations, weir_act_size(heads * dim); NULL: not wanted. Written by attention_merge */
 } weir_k_attention;
 size_t weir_attention_workspace(int heads, int dim, int splits); /* bytes */
 
@@ -206,8 +206,9 @@ typedef struct weir_k_pack_vector {
     weir_weight w; /* n: 1, k: values; type: of the source */
 } weir_k_pack_vector;
 
-#define WEIR_KERNELS(K)                                                                                                                   \
-    K(tile) K(embed) K(rmsnorm) K(matmul) K(glu) K(rope_table) K(rope_store) K(attention) K(attention_merge) K(sample) K(pack) K(pack_vector)
+#define WEIR_KERNELS(K)                                                                                                                    \
+    K(tile)                                                                                                                                \
+    K(embed) K(rmsnorm) K(matmul) K(glu) K(rope_table) K(rope_store) K(attention) K(attention_merge) K(sample) K(pack) K(pack_vector)
 
 enum weir_kernel {
 #define K(name) WEIR_K_##name,

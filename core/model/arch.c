@@ -12,4 +12,6 @@ const weir__arch *weir__arch_find(weir__string name) {
     return NULL;
 }
 
-const char *weir__arch_names(void) { return "llama"; }
+const char *weir__arch_names(void) {
+    return "llama";
+}

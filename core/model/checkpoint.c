@@ -16,8 +16,12 @@ struct weir__checkpoint {
     weir_error *no_tokenizer; /* why there is none */
 };
 
-static void handle_ref(void *object) { weir__checkpoint_ref(object); }
-static void handle_unref(void *object) { weir__checkpoint_unref(object); }
+static void handle_ref(void *object) {
+    weir__checkpoint_ref(object);
+}
+static void handle_unref(void *object) {
+    weir__checkpoint_unref(object);
+}
 const weir_handle_type weir__checkpoint_handle = {"checkpoint", handle_ref, handle_unref};
 
 weir__checkpoint *weir__checkpoint_ref(weir__checkpoint *c) {
@@ -63,8 +67,8 @@ static int check_all_used(const weir__checkpoint *c, weir_error **error) {
     if (first == n)
         return WEIR_OK;
     weir__string name = weir__gguf_tensor_at(c->gguf, first)->name;
-    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is not used by architecture \"%s\"", weir__gguf_path(c->gguf), (int)name.size,
-                     name.data, c->arch->name);
+    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is not used by architecture \"%s\"", weir__gguf_path(c->gguf),
+                     (int)name.size, name.data, c->arch->name);
 }
 
 static int plan_units(weir__checkpoint *c, weir_error **error) {
@@ -121,12 +125,24 @@ int weir__checkpoint_open(weir_system *s, const char *path, weir__checkpoint **o
     return code;
 }
 
-weir_system *weir__checkpoint_system(const weir__checkpoint *c) { return c->system; }
-const weir__gguf *weir__checkpoint_gguf(const weir__checkpoint *c) { return c->gguf; }
-const weir__config *weir__checkpoint_config(const weir__checkpoint *c) { return &c->config; }
-const weir__arch *weir__checkpoint_arch(const weir__checkpoint *c) { return c->arch; }
-const weir__graph *weir__checkpoint_graph(const weir__checkpoint *c) { return &c->graph; }
-const weir__unit_plan *weir__checkpoint_unit(const weir__checkpoint *c, uint32_t ordinal) { return &c->units[ordinal]; }
+weir_system *weir__checkpoint_system(const weir__checkpoint *c) {
+    return c->system;
+}
+const weir__gguf *weir__checkpoint_gguf(const weir__checkpoint *c) {
+    return c->gguf;
+}
+const weir__config *weir__checkpoint_config(const weir__checkpoint *c) {
+    return &c->config;
+}
+const weir__arch *weir__checkpoint_arch(const weir__checkpoint *c) {
+    return c->arch;
+}
+const weir__graph *weir__checkpoint_graph(const weir__checkpoint *c) {
+    return &c->graph;
+}
+const weir__unit_plan *weir__checkpoint_unit(const weir__checkpoint *c, uint32_t ordinal) {
+    return &c->units[ordinal];
+}
 
 uint64_t weir__checkpoint_bytes(const weir__checkpoint *c) {
     uint64_t bytes = 0;

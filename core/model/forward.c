@@ -55,7 +55,8 @@ static int make_kv(weir__forward *f, weir_error **error) {
     int type = f->options.kv_f32 ? WEIR_F32 : WEIR_F16;
     size_t element = f->options.kv_f32 ? 4 : 2, blocks = (f->options.context + WEIR_KV_BLOCK - 1) / WEIR_KV_BLOCK;
     size_t padded = ((size_t)c->head_dim + 15) / 16 * 16, heads = (size_t)c->kv_heads;
-    size_t k_bytes = blocks * heads * (size_t)c->head_dim * WEIR_KV_BLOCK * element, v_bytes = blocks * heads * padded * WEIR_KV_BLOCK * element;
+    size_t k_bytes = blocks * heads * (size_t)c->head_dim * WEIR_KV_BLOCK * element,
+           v_bytes = blocks * heads * padded * WEIR_KV_BLOCK * element;
     k_bytes = (k_bytes + 63) / 64 * 64;
     v_bytes = (v_bytes + 63) / 64 * 64;
     int code = weir__buffer_new(f->device, (k_bytes + v_bytes) * (size_t)c->layers, "the KV cache", &f->kv_memory, error);
@@ -94,7 +95,8 @@ static int make_step(weir__forward *f, weir_error **error) {
         return code;
     m = (carver){weir__buffer_pointer(f->step_memory), 0};
     f->step = carve_step(f, &m);
-    return weir__buffer_new(f->device, sizeof(void *) * (weir__checkpoint_graph(f->checkpoint)->units + 1), "base pointers", &f->slots, error);
+    return weir__buffer_new(f->device, sizeof(void *) * (weir__checkpoint_graph(f->checkpoint)->units + 1), "base pointers", &f->slots,
+                            error);
 }
 
 /* ---- lists ---- */
@@ -171,8 +173,17 @@ static int record_finish(weir__forward *f, weir_error **error) {
         code = weir__list_add(f->finish, WEIR_K_tile, &tile, true, error);
     if (!code)
         code = weir__record_norm(f, f->finish, slot, p, 1, WEIR_ROWS_GATHER, error);
-    weir_k_matmul head = {f->step, weir__plan_weight(p, c->tied ? 0 : 2, slot), f->w.normed, f->w.normed_acts, c->width, WEIR_ROWS_OUT, f->w.logits,
-                          c->vocab, WEIR_ROWS_OUT, 0, 0};
+    weir_k_matmul head = {f->step,
+                          weir__plan_weight(p, c->tied ? 0 : 2, slot),
+                          f->w.normed,
+                          f->w.normed_acts,
+                          c->width,
+                          WEIR_ROWS_OUT,
+                          f->w.logits,
+                          c->vocab,
+                          WEIR_ROWS_OUT,
+                          0,
+                          0};
     if (!code)
         code = weir__list_add(f->finish, WEIR_K_matmul, &head, true, error);
     weir_k_sample sample = {f->step, f->w.logits, c->vocab, 0, f->w.sampling, (int32_t)weir__device_threads(f->device), 0};
@@ -232,7 +243,9 @@ void weir__forward_free(weir__forward *f) {
     weir__free(s, f);
 }
 
-void *const *weir__forward_slot(const weir__forward *f, uint32_t ordinal) { return (void **)weir__buffer_pointer(f->slots) + ordinal; }
+void *const *weir__forward_slot(const weir__forward *f, uint32_t ordinal) {
+    return (void **)weir__buffer_pointer(f->slots) + ordinal;
+}
 
 void weir__forward_set_base(weir__forward *f, uint32_t ordinal, weir__buffer *blob) {
     ((void **)weir__buffer_pointer(f->slots))[ordinal] = weir__buffer_pointer(blob);
@@ -260,8 +273,8 @@ static void add_output(weir_step *s, int32_t row, const weir_sample *sample, int
     ((int32_t *)s->out_row)[s->outputs++] = row;
 }
 
-int weir__forward_rows(weir__forward *f, int32_t slot, int32_t first, const int32_t *tokens, uint32_t count, int want, const weir_sample *sample,
-                       weir_error **error) {
+int weir__forward_rows(weir__forward *f, int32_t slot, int32_t first, const int32_t *tokens, uint32_t count, int want,
+                       const weir_sample *sample, weir_error **error) {
     weir_step *s = f->step;
     int32_t vocab = weir__checkpoint_config(f->checkpoint)->vocab;
     if (count > f->options.context - (uint32_t)s->rows)
@@ -283,6 +296,12 @@ int weir__forward_rows(weir__forward *f, int32_t slot, int32_t first, const int3
     return WEIR_OK;
 }
 
-static uint32_t parts(int32_t n, uint32_t tile) { return ((uint32_t)n + tile - 1) / tile; }
-uint32_t weir__forward_tiles(const weir__forward *f) { return parts(f->step->rows, f->options.tile); }
-uint32_t weir__forward_out_tiles(const weir__forward *f) { return parts(f->step->outputs, f->out_tile); }
+static uint32_t parts(int32_t n, uint32_t tile) {
+    return ((uint32_t)n + tile - 1) / tile;
+}
+uint32_t weir__forward_tiles(const weir__forward *f) {
+    return parts(f->step->rows, f->options.tile);
+}
+uint32_t weir__forward_out_tiles(const weir__forward *f) {
+    return parts(f->step->outputs, f->out_tile);
+}

@@ -7,8 +7,8 @@
 #include "model.h"
 
 typedef struct weir__forward_options {
-    uint32_t tile;     /* rows through a unit together */
-    uint32_t context;  /* positions of the KV pool, and most rows of a pass */
+    uint32_t tile;    /* rows through a unit together */
+    uint32_t context; /* positions of the KV pool, and most rows of a pass */
     bool activations_f32, kv_f32;
 } weir__forward_options;
 
@@ -20,11 +20,11 @@ typedef struct weir__workspace {
     float *qkv;        /* [T][qkv_width] */
     float *attention;  /* [T][heads * D] */
     void *attention_acts;
-    float *hidden;     /* [T][ffn] */
+    float *hidden; /* [T][ffn] */
     void *hidden_acts;
-    float *partial;    /* weir_attention_workspace */
-    float *rope;       /* [context][rope_dim / 2][2] */
-    float *logits;     /* [out_tile][vocab] */
+    float *partial; /* weir_attention_workspace */
+    float *rope;    /* [context][rope_dim / 2][2] */
+    float *logits;  /* [out_tile][vocab] */
     void *sampling;
 } weir__workspace;
 
@@ -34,19 +34,19 @@ typedef struct weir__forward {
     weir__forward_options options;
     uint32_t out_tile;
     int32_t q_width, k_width, qkv_width;
-    weir__buffer *memory;  /* the workspace */
-    weir__buffer *kv_memory; /* all layers' pools */
+    weir__buffer *memory;      /* the workspace */
+    weir__buffer *kv_memory;   /* all layers' pools */
     weir__buffer *step_memory; /* the step block and its arrays */
-    weir__buffer *slots;   /* void *[units + 1]: base pointers */
+    weir__buffer *slots;       /* void *[units + 1]: base pointers */
     weir__workspace w;
-    weir_kv *kv;           /* [layers] */
-    weir_step *step;       /* in step_memory; host and device see the same on cpu */
-    weir__list **units;    /* [units] over one tile */
-    weir__list *tables;    /* computes the rotary table, run once */
-    weir__list *begin;     /* embeds one tile */
-    weir__list *normed;    /* final norm of one tile of all rows, into w.normed as floats: for captures */
-    weir__list *finish;    /* norm, head, sampling of one output tile */
-    weir__list *whole;     /* begin, all units, finish: a pass of one tile whose units are all granted */
+    weir_kv *kv;        /* [layers] */
+    weir_step *step;    /* in step_memory; host and device see the same on cpu */
+    weir__list **units; /* [units] over one tile */
+    weir__list *tables; /* computes the rotary table, run once */
+    weir__list *begin;  /* embeds one tile */
+    weir__list *normed; /* final norm of one tile of all rows, into w.normed as floats: for captures */
+    weir__list *finish; /* norm, head, sampling of one output tile */
+    weir__list *whole;  /* begin, all units, finish: a pass of one tile whose units are all granted */
 } weir__forward;
 
 /* Makes everything and records every list. ENOMEM (names what), EUNSUPPORTED (a shape that the device refuses). */
@@ -58,7 +58,8 @@ void *const *weir__forward_slot(const weir__forward *f, uint32_t ordinal);
 /* ---- recording, for the architectures ---- */
 
 /* RMSNorm with vector `tensor` of unit plan p, as floats and/or int8 activations as the unit's products want them. x_rows: PASS or GATHER. */
-int weir__record_norm(const weir__forward *f, weir__list *l, void *const *slot, const weir__unit_plan *p, uint32_t tensor, int x_rows, weir_error **error);
+int weir__record_norm(const weir__forward *f, weir__list *l, void *const *slot, const weir__unit_plan *p, uint32_t tensor, int x_rows,
+                      weir_error **error);
 /* Attention of a layer over the tile: w.qkv to w.attention and w.attention_acts. */
 int weir__record_attention(const weir__forward *f, uint32_t layer, weir__list *l, weir_error **error);
 
@@ -66,9 +67,11 @@ int weir__record_attention(const weir__forward *f, uint32_t layer, weir__list *l
 
 /* Adds rows to the step block that is being filled. `want` is 0 (no logits), 1 (last row), 2 (every row). The caller has reserved the positions. */
 void weir__forward_clear(weir__forward *f);
-int weir__forward_rows(weir__forward *f, int32_t slot, int32_t first, const int32_t *tokens, uint32_t count, int want, const weir_sample *sample,
+int weir__forward_rows(weir__forward *f, int32_t slot, int32_t first, const int32_t *tokens, uint32_t count, int want,
+                       const weir_sample *sample,
                        weir_error **error); /* ETOKEN: outside the vocabulary, ECONTEXT: more rows than a pass holds */
-void weir__forward_table(weir__forward *f, const weir__kv *kv, int32_t slot); /* copies a sequence's row of the block table into the step block */
+void weir__forward_table(weir__forward *f, const weir__kv *kv,
+                         int32_t slot); /* copies a sequence's row of the block table into the step block */
 uint32_t weir__forward_tiles(const weir__forward *f);
 uint32_t weir__forward_out_tiles(const weir__forward *f);
 

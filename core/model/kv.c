@@ -17,7 +17,9 @@ struct weir__kv {
     sequence sequences[WEIR_MAX_SEQUENCES];
 };
 
-static uint32_t blocks_for(uint32_t positions) { return (positions + WEIR_KV_BLOCK - 1) / WEIR_KV_BLOCK; }
+static uint32_t blocks_for(uint32_t positions) {
+    return (positions + WEIR_KV_BLOCK - 1) / WEIR_KV_BLOCK;
+}
 
 int weir__kv_new(weir_system *s, uint32_t positions, uint32_t limit, weir__kv **out, weir_error **error) {
     weir__kv *kv = weir__alloc(s, sizeof *kv);
@@ -48,10 +50,18 @@ void weir__kv_free(weir__kv *kv) {
     weir__free(kv->system, kv);
 }
 
-uint32_t weir__kv_blocks(const weir__kv *kv) { return kv->blocks; }
-uint32_t weir__kv_free_blocks(const weir__kv *kv) { return kv->free_count; }
-uint32_t weir__kv_blocks_per_sequence(const weir__kv *kv) { return kv->per_sequence; }
-const int32_t *weir__kv_table(const weir__kv *kv) { return kv->table; }
+uint32_t weir__kv_blocks(const weir__kv *kv) {
+    return kv->blocks;
+}
+uint32_t weir__kv_free_blocks(const weir__kv *kv) {
+    return kv->free_count;
+}
+uint32_t weir__kv_blocks_per_sequence(const weir__kv *kv) {
+    return kv->per_sequence;
+}
+const int32_t *weir__kv_table(const weir__kv *kv) {
+    return kv->table;
+}
 
 int32_t weir__kv_slot(const weir__kv *kv, uint64_t id) {
     int32_t slot = (int32_t)(id % WEIR_MAX_SEQUENCES);
@@ -95,15 +105,15 @@ int weir__kv_reserve(weir__kv *kv, uint64_t id, uint32_t first, uint32_t count, 
         return weir_fail(error, WEIR_ESTATE, "no sequence %llu", (unsigned long long)id);
     sequence *q = &kv->sequences[slot];
     if (first > q->length)
-        return weir_fail(error, WEIR_ESTATE, "sequence %llu: pass starts at position %u, but only %u are written", (unsigned long long)id, first,
-                         q->length);
+        return weir_fail(error, WEIR_ESTATE, "sequence %llu: pass starts at position %u, but only %u are written", (unsigned long long)id,
+                         first, q->length);
     if (count > kv->limit || first > kv->limit - count)
-        return weir_fail(error, WEIR_ECONTEXT, "context full: %llu positions wanted, the context holds %u", (unsigned long long)first + count,
-                         kv->limit);
+        return weir_fail(error, WEIR_ECONTEXT, "context full: %llu positions wanted, the context holds %u",
+                         (unsigned long long)first + count, kv->limit);
     uint32_t want = blocks_for(first + count);
     if (want > q->blocks && want - q->blocks > kv->free_count)
-        return weir_fail(error, WEIR_ECONTEXT, "context full: the KV pool has %u of %u blocks of %d positions free, %u more wanted", kv->free_count,
-                         kv->blocks, WEIR_KV_BLOCK, want - q->blocks);
+        return weir_fail(error, WEIR_ECONTEXT, "context full: the KV pool has %u of %u blocks of %d positions free, %u more wanted",
+                         kv->free_count, kv->blocks, WEIR_KV_BLOCK, want - q->blocks);
     while (q->blocks < want)
         kv->table[(uint32_t)slot * kv->per_sequence + q->blocks++] = kv->free_blocks[--kv->free_count];
     return WEIR_OK;

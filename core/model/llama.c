@@ -35,11 +35,13 @@ static int get_sizes(const weir__gguf *g, weir__config *c, weir_error **error) {
 static int get_head(const weir__gguf *g, weir__config *c, weir_error **error) {
     const char *path = weir__gguf_path(g);
     if (c->heads % c->kv_heads)
-        return weir_fail(error, WEIR_EFORMAT, "%s: llama.attention.head_count is %d, wanted a multiple of head_count_kv, %d", path, c->heads, c->kv_heads);
+        return weir_fail(error, WEIR_EFORMAT, "%s: llama.attention.head_count is %d, wanted a multiple of head_count_kv, %d", path,
+                         c->heads, c->kv_heads);
     int32_t value_dim;
     c->head_dim = c->width / c->heads;
     if (c->head_dim < 1 && !weir__gguf_find(g, "llama.attention.key_length"))
-        return weir_fail(error, WEIR_EFORMAT, "%s: llama.attention.head_count is %d, more than llama.embedding_length, %d", path, c->heads, c->width);
+        return weir_fail(error, WEIR_EFORMAT, "%s: llama.attention.head_count is %d, more than llama.embedding_length, %d", path, c->heads,
+                         c->width);
     int code = get(g, "llama.attention.key_length", false, 1024, &c->head_dim, error);
     value_dim = c->head_dim;
     if (!code)
@@ -50,9 +52,11 @@ static int get_head(const weir__gguf *g, weir__config *c, weir_error **error) {
     if (code)
         return code;
     if (value_dim != c->head_dim)
-        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: llama.attention.value_length is %d, wanted key_length, %d", path, value_dim, c->head_dim);
+        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: llama.attention.value_length is %d, wanted key_length, %d", path, value_dim,
+                         c->head_dim);
     if (c->rope_dim > c->head_dim || c->rope_dim % 2)
-        return weir_fail(error, WEIR_EFORMAT, "%s: llama.rope.dimension_count is %d, wanted an even number up to %d", path, c->rope_dim, c->head_dim);
+        return weir_fail(error, WEIR_EFORMAT, "%s: llama.rope.dimension_count is %d, wanted an even number up to %d", path, c->rope_dim,
+                         c->head_dim);
     if ((int64_t)c->heads * c->head_dim > WEIR_MAX_WIDTH)
         return weir_fail(error, WEIR_EFORMAT, "%s: %d heads of %d are wider than %d", path, c->heads, c->head_dim, WEIR_MAX_WIDTH);
     return WEIR_OK;
@@ -71,8 +75,8 @@ static int refuse_number(const weir__gguf *g, const char *key, weir_error **erro
 
 /* A setting that changes the result and is not run is refused by its name and value. */
 static int refuse_unknown(const weir__gguf *g, weir_error **error) {
-    static const char *const keys[] = {"llama.expert_count", "llama.rope.scaling.type", "llama.rope.scaling.factor", "llama.attention.sliding_window",
-                                       "llama.rope.scale_linear"};
+    static const char *const keys[] = {"llama.expert_count", "llama.rope.scaling.type", "llama.rope.scaling.factor",
+                                       "llama.attention.sliding_window", "llama.rope.scale_linear"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const weir__gguf_key *k = weir__gguf_find(g, keys[i]);
         int64_t n = 0;
@@ -82,13 +86,14 @@ static int refuse_unknown(const weir__gguf *g, weir_error **error) {
         if (k->type == WEIR__GGUF_STRING && !weir__gguf_get_string(g, keys[i], true, &s, NULL)) {
             if (s.size == 4 && memcmp(s.data, "none", 4) == 0)
                 continue;
-            return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is \"%.*s\", which is not supported: wanted \"none\" or no such key", weir__gguf_path(g),
-                             keys[i], (int)(s.size < 64 ? s.size : 64), s.data);
+            return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is \"%.*s\", which is not supported: wanted \"none\" or no such key",
+                             weir__gguf_path(g), keys[i], (int)(s.size < 64 ? s.size : 64), s.data);
         }
         return refuse_number(g, keys[i], error);
     }
     if (weir__gguf_find_tensor(g, "rope_freqs.weight"))
-        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"rope_freqs.weight\" (scaled rotary frequencies) is not supported", weir__gguf_path(g));
+        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"rope_freqs.weight\" (scaled rotary frequencies) is not supported",
+                         weir__gguf_path(g));
     return WEIR_OK;
 }
 
@@ -97,14 +102,14 @@ static int get_vocab(const weir__gguf *g, weir__config *c, weir_error **error) {
     if (!embedding)
         return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"token_embd.weight\" is missing", weir__gguf_path(g));
     if (embedding->dims[1] > WEIR_MAX_VOCAB)
-        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"token_embd.weight\" has %lld rows, at most %d are supported", weir__gguf_path(g),
-                         (long long)embedding->dims[1], WEIR_MAX_VOCAB);
+        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"token_embd.weight\" has %lld rows, at most %d are supported",
+                         weir__gguf_path(g), (long long)embedding->dims[1], WEIR_MAX_VOCAB);
     c->vocab = (int32_t)embedding->dims[1];
     int64_t said = c->vocab;
     int code = weir__gguf_get_int(g, "llama.vocab_size", false, 1, WEIR_MAX_VOCAB, &said, error);
     if (!code && said != c->vocab)
-        code = weir_fail(error, WEIR_EFORMAT, "%s: llama.vocab_size is %lld, tensor \"token_embd.weight\" has %d rows", weir__gguf_path(g), (long long)said,
-                         c->vocab);
+        code = weir_fail(error, WEIR_EFORMAT, "%s: llama.vocab_size is %lld, tensor \"token_embd.weight\" has %d rows", weir__gguf_path(g),
+                         (long long)said, c->vocab);
     c->tied = !weir__gguf_find_tensor(g, "output.weight");
     return code;
 }
@@ -153,8 +158,9 @@ static int plan(const weir__checkpoint *c, uint32_t ordinal, weir__unit_plan *p,
         const char *name;
         int64_t n, k;
         int rope_heads;
-    } tensors[] = {{"attn_norm", 0, H, 0},      {"attn_q", q, H, o->heads}, {"attn_k", kv, H, o->kv_heads}, {"attn_v", kv, H, 0}, {"attn_output", H, q, 0},
-                   {"ffn_norm", 0, H, 0},       {"ffn_gate", o->ffn, H, 0}, {"ffn_up", o->ffn, H, 0},       {"ffn_down", H, o->ffn, 0}};
+    } tensors[] = {{"attn_norm", 0, H, 0},     {"attn_q", q, H, o->heads}, {"attn_k", kv, H, o->kv_heads},
+                   {"attn_v", kv, H, 0},       {"attn_output", H, q, 0},   {"ffn_norm", 0, H, 0},
+                   {"ffn_gate", o->ffn, H, 0}, {"ffn_up", o->ffn, H, 0},   {"ffn_down", H, o->ffn, 0}};
     snprintf(p->path, sizeof p->path, "layers.%u", ordinal);
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
         char name[64];
@@ -177,18 +183,37 @@ static int attention(const weir__forward *f, uint32_t u, weir__list *l, weir_err
         int32_t offset;
     } in[] = {{Q, 0}, {K, f->q_width}, {V, f->q_width + f->k_width}};
     for (int i = 0; i < 3 && !code; i++) {
-        weir_k_matmul product = {f->step, weir__plan_weight(p, in[i].tensor, slot), w->normed, w->normed_acts, c->width, WEIR_ROWS_TILE,
-                                 w->qkv + in[i].offset, f->qkv_width, WEIR_ROWS_TILE, 0, 0};
+        weir_k_matmul product = {f->step,
+                                 weir__plan_weight(p, in[i].tensor, slot),
+                                 w->normed,
+                                 w->normed_acts,
+                                 c->width,
+                                 WEIR_ROWS_TILE,
+                                 w->qkv + in[i].offset,
+                                 f->qkv_width,
+                                 WEIR_ROWS_TILE,
+                                 0,
+                                 0};
         code = weir__list_add(l, WEIR_K_matmul, &product, i == 2, error);
     }
-    weir_k_rope_store rope = {f->step, w->qkv, f->qkv_width, f->q_width, f->q_width + f->k_width, c->heads, c->rope_dim,
-                              (int32_t)f->options.context, w->rope, f->kv[u]};
+    weir_k_rope_store rope = {
+        f->step, w->qkv,  f->qkv_width, f->q_width, f->q_width + f->k_width, c->heads, c->rope_dim, (int32_t)f->options.context,
+        w->rope, f->kv[u]};
     if (!code)
         code = weir__list_add(l, WEIR_K_rope_store, &rope, true, error);
     if (!code)
         code = weir__record_attention(f, u, l, error);
-    weir_k_matmul out = {f->step, weir__plan_weight(p, O, slot), w->attention, w->attention_acts, f->q_width, WEIR_ROWS_TILE, w->x, c->width,
-                         WEIR_ROWS_PASS, 1, 0};
+    weir_k_matmul out = {f->step,
+                         weir__plan_weight(p, O, slot),
+                         w->attention,
+                         w->attention_acts,
+                         f->q_width,
+                         WEIR_ROWS_TILE,
+                         w->x,
+                         c->width,
+                         WEIR_ROWS_PASS,
+                         1,
+                         0};
     return code ? code : weir__list_add(l, WEIR_K_matmul, &out, true, error);
 }
 
@@ -199,12 +224,21 @@ static int mlp(const weir__forward *f, uint32_t u, weir__list *l, weir_error **e
     void *const *slot = weir__forward_slot(f, u);
     int code = weir__record_norm(f, l, slot, p, FFN_NORM, WEIR_ROWS_PASS, error);
     bool acts = w->hidden_acts && weir_type_get(p->tensors[DOWN].source->type)->integer;
-    weir_k_glu glu = {f->step, weir__plan_weight(p, GATE, slot), weir__plan_weight(p, UP, slot), w->normed, w->normed_acts, c->width, c->ffn,
-                      acts ? NULL : w->hidden, acts ? w->hidden_acts : NULL};
+    weir_k_glu glu = {f->step, weir__plan_weight(p, GATE, slot), weir__plan_weight(p, UP, slot), w->normed, w->normed_acts, c->width,
+                      c->ffn,  acts ? NULL : w->hidden,          acts ? w->hidden_acts : NULL};
     if (!code)
         code = weir__list_add(l, WEIR_K_glu, &glu, true, error);
-    weir_k_matmul down = {f->step, weir__plan_weight(p, DOWN, slot), w->hidden, acts ? w->hidden_acts : NULL, c->ffn, WEIR_ROWS_TILE, w->x, c->width,
-                          WEIR_ROWS_PASS, 1, 0};
+    weir_k_matmul down = {f->step,
+                          weir__plan_weight(p, DOWN, slot),
+                          w->hidden,
+                          acts ? w->hidden_acts : NULL,
+                          c->ffn,
+                          WEIR_ROWS_TILE,
+                          w->x,
+                          c->width,
+                          WEIR_ROWS_PASS,
+                          1,
+                          0};
     return code ? code : weir__list_add(l, WEIR_K_matmul, &down, true, error);
 }
 

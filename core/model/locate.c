@@ -32,7 +32,8 @@ int weir__model_locate(const char *model, char *path, size_t size, weir_error **
     if (!kept_path(model, path, size))
         return weir_fail(error, WEIR_EINVAL, "%s: path too long", model);
     if (access(path, F_OK) != 0)
-        return weir_fail(error, WEIR_ENOENT, "%s: no such file, and no model of that name is kept (looked for %s; `weir fetch %s` gets it if it is known)",
+        return weir_fail(error, WEIR_ENOENT,
+                         "%s: no such file, and no model of that name is kept (looked for %s; `weir fetch %s` gets it if it is known)",
                          model, path, model);
     return WEIR_OK;
 }

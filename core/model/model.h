@@ -22,8 +22,8 @@ typedef struct weir__config {
 /* One tensor of a unit: where it is in the file and where its packed form lies in the unit's blob. */
 typedef struct weir__tensor_plan {
     const weir__gguf_tensor *source;
-    uint64_t offset;  /* in the blob, multiple of 64 */
-    int32_t n, k;     /* outputs, inputs; a vector has n = 1 */
+    uint64_t offset;    /* in the blob, multiple of 64 */
+    int32_t n, k;       /* outputs, inputs; a vector has n = 1 */
     int32_t rope_heads; /* > 0: rows are reordered while packing (weir_k_pack) */
     bool vector;
 } weir__tensor_plan;
@@ -69,7 +69,8 @@ extern const weir__arch weir__arch_llama;
 
 /* Adds a matrix [n][k] or, with n = 0, a vector of k values, checking name, dimensions and type. EFORMAT: missing or of another
  * shape (names the tensor, found, wanted); EUNSUPPORTED: a type that weir does not run. */
-int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const char *name, int64_t n, int64_t k, int rope_heads, weir_error **error);
+int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const char *name, int64_t n, int64_t k, int rope_heads,
+                   weir_error **error);
 
 /* ---- checkpoints ---- */
 
@@ -86,7 +87,7 @@ const weir__config *weir__checkpoint_config(const weir__checkpoint *c);
 const weir__arch *weir__checkpoint_arch(const weir__checkpoint *c);
 const weir__graph *weir__checkpoint_graph(const weir__checkpoint *c);
 const weir__unit_plan *weir__checkpoint_unit(const weir__checkpoint *c, uint32_t ordinal); /* 0..units; units: the static modules */
-WEIR_API uint64_t weir__checkpoint_bytes(const weir__checkpoint *c);                               /* all blobs */
+WEIR_API uint64_t weir__checkpoint_bytes(const weir__checkpoint *c);                       /* all blobs */
 WEIR_API uint64_t weir__checkpoint_parameters(const weir__checkpoint *c);
 /* The tokeniser, or NULL and, if the file has one that weir does not know, the reason in *why (borrowed). */
 const weir__tokenizer *weir__checkpoint_tokenizer(const weir__checkpoint *c, const weir_error **why);
@@ -96,7 +97,8 @@ weir_weight weir__plan_weight(const weir__unit_plan *p, uint32_t index, void *co
 /* Reads a unit's tensors from the file one after another into `staging` (plan->source_bytes). Blocks: on a stream's thread. */
 int weir__unit_read(const weir__checkpoint *c, uint32_t ordinal, void *staging, weir_error **error);
 /* Records the packing of what weir__unit_read put into `staging` into the blob whose address is in *slot. */
-int weir__unit_pack(const weir__checkpoint *c, uint32_t ordinal, const void *staging, void *const *slot, weir__list *list, weir_error **error);
+int weir__unit_pack(const weir__checkpoint *c, uint32_t ordinal, const void *staging, void *const *slot, weir__list *list,
+                    weir_error **error);
 
 /* ---- where models are ---- */
 

@@ -11,19 +11,21 @@ static int shape_error(const weir__checkpoint *c, const weir__gguf_tensor *t, in
     if (n)
         return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is %s, wanted %lld x %lld", weir__gguf_path(weir__checkpoint_gguf(c)),
                          (int)t->name.size, t->name.data, found, (long long)k, (long long)n);
-    return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is %s, wanted %lld", weir__gguf_path(weir__checkpoint_gguf(c)), (int)t->name.size,
-                     t->name.data, found, (long long)k);
+    return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is %s, wanted %lld", weir__gguf_path(weir__checkpoint_gguf(c)),
+                     (int)t->name.size, t->name.data, found, (long long)k);
 }
 
 static int check_type(const weir__checkpoint *c, const weir__gguf_tensor *t, bool vector, weir_error **error) {
     if (vector ? t->type == WEIR_F32 || t->type == WEIR_F16 : weir_type_get(t->type) != NULL)
         return WEIR_OK;
     const weir_type_info *any = weir_type_any(t->type);
-    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is of type %s (%d), supported here: %s", weir__gguf_path(weir__checkpoint_gguf(c)),
-                     (int)t->name.size, t->name.data, any ? any->name : "?", t->type, vector ? "f32, f16" : "f32, f16, q4_1, q8_0");
+    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is of type %s (%d), supported here: %s",
+                     weir__gguf_path(weir__checkpoint_gguf(c)), (int)t->name.size, t->name.data, any ? any->name : "?", t->type,
+                     vector ? "f32, f16" : "f32, f16, q4_1, q8_0");
 }
 
-int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const char *name, int64_t n, int64_t k, int rope_heads, weir_error **error) {
+int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const char *name, int64_t n, int64_t k, int rope_heads,
+                   weir_error **error) {
     const weir__gguf *g = weir__checkpoint_gguf(c);
     const weir__gguf_tensor *t = weir__gguf_find_tensor(g, name);
     if (!t)
@@ -36,7 +38,8 @@ int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const char *na
         return code;
     size_t packed = vector ? ((size_t)k * sizeof(float) + 63) / 64 * 64 : weir_packed_size(t->type, n, k);
     if (!packed)
-        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": rows of %lld are no multiple of its type's block", weir__gguf_path(g), name, (long long)k);
+        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": rows of %lld are no multiple of its type's block", weir__gguf_path(g),
+                         name, (long long)k);
     weir__tensor_plan *out = &p->tensors[p->count++];
     *out = (weir__tensor_plan){t, p->blob_bytes, vector ? 1 : (int32_t)n, (int32_t)k, rope_heads, vector};
     p->blob_bytes += packed;
@@ -62,7 +65,8 @@ int weir__unit_read(const weir__checkpoint *c, uint32_t ordinal, void *staging, 
     return WEIR_OK;
 }
 
-int weir__unit_pack(const weir__checkpoint *c, uint32_t ordinal, const void *staging, void *const *slot, weir__list *list, weir_error **error) {
+int weir__unit_pack(const weir__checkpoint *c, uint32_t ordinal, const void *staging, void *const *slot, weir__list *list,
+                    weir_error **error) {
     const weir__unit_plan *p = weir__checkpoint_unit(c, ordinal);
     const uint8_t *from = staging;
     for (uint32_t i = 0; i < p->count; i++) {

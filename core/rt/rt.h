@@ -8,10 +8,10 @@
 
 /* ---- memory: everything that weir allocates goes through these and is counted in weir_system_stats. Any thread. ---- */
 
-WEIR_API void *weir__alloc(weir_system *s, size_t n);              /* zeroed, 16-byte aligned; NULL without memory (or injected) */
-WEIR_API void *weir__realloc(weir_system *s, void *p, size_t n);   /* p may be NULL; new bytes are not zeroed; on failure p is unchanged */
-WEIR_API void weir__free(weir_system *s, void *p);                 /* NULL does nothing */
-char *weir__strdup(weir_system *s, const char *text);     /* NULL without memory */
+WEIR_API void *weir__alloc(weir_system *s, size_t n);            /* zeroed, 16-byte aligned; NULL without memory (or injected) */
+WEIR_API void *weir__realloc(weir_system *s, void *p, size_t n); /* p may be NULL; new bytes are not zeroed; on failure p is unchanged */
+WEIR_API void weir__free(weir_system *s, void *p);               /* NULL does nothing */
+char *weir__strdup(weir_system *s, const char *text);            /* NULL without memory */
 /* Pages from the kernel for weights and caches: zeroed, 2 MiB aligned and MADV_HUGEPAGE from 2 MiB on, else 64-byte aligned. Counted. */
 void *weir__pages(weir_system *s, size_t n);
 void weir__pages_free(weir_system *s, void *p, size_t n);
@@ -21,8 +21,9 @@ void weir__pages_free(weir_system *s, void *p, size_t n);
 typedef struct weir__notice weir__notice;
 /* Body is taken. NULL without memory. The notice counts as pending work of the system until it is posted or freed. */
 weir__notice *weir__notice_new(weir_system *s, weir_address from, weir_address to, weir_verb verb, weir_body *body);
-void weir__notice_post(weir__notice *n);  /* consumes n; not bounded by the mailbox (reserved); a dead receiver makes it a dead letter. Any thread */
-void weir__notice_free(weir__notice *n);  /* instead of posting. Any thread */
+void weir__notice_post(
+    weir__notice *n); /* consumes n; not bounded by the mailbox (reserved); a dead receiver makes it a dead letter. Any thread */
+void weir__notice_free(weir__notice *n); /* instead of posting. Any thread */
 
 /* Work outside of actors that will lead to messages (stream work): while the count is not 0, weir_system_run(done = NULL) does not
  * return. Any thread. */
@@ -45,7 +46,7 @@ int weir__attach(weir_system *s, const char *key, void *value, void (*close)(wei
 
 WEIR_API weir_actor *weir__actor(weir_system *s, weir_address a); /* the living actor, NULL if none; loop's thread; valid until it ends */
 WEIR_API bool weir__running(const weir_system *s);                /* inside weir_system_run */
-bool weir__on_loop(const weir_system *s);                /* called on the loop's thread */
+bool weir__on_loop(const weir_system *s);                         /* called on the loop's thread */
 /* An error as a body [code, text, actor, nil, cause text], and back: inside the process errors travel as objects, on a wire as bodies. */
 weir_body *weir__error_pack(weir_system *s, const weir_error *e); /* NULL without memory */
 weir_error *weir__error_unpack(const weir_body *b);               /* never NULL: EMSGPACK for a body of another form */

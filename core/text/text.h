@@ -75,11 +75,11 @@ typedef struct weir__decoder {
     size_t held_size, held_room;
     const weir__string *stops; /* borrowed; must outlive the decoder */
     size_t n_stops;
-    size_t safe;    /* leading bytes of `held` that may be given out */
-    bool first;     /* SentencePiece: the next space mark is the prefix that encode added */
-    bool continued; /* `held` begins with an incomplete character of the context: dropped, not replaced, if it stays one */
+    size_t safe;             /* leading bytes of `held` that may be given out */
+    bool first;              /* SentencePiece: the next space mark is the prefix that encode added */
+    bool continued;          /* `held` begins with an incomplete character of the context: dropped, not replaced, if it stays one */
     const weir__string *met; /* the stop string that was met, NULL: none */
-    bool stopped;   /* a stop string was met: `safe` ends before it, all later input is ignored */
+    bool stopped;            /* a stop string was met: `safe` ends before it, all later input is ignored */
 } weir__decoder;
 void weir__decoder_init(weir__decoder *d, weir_system *s, const weir__tokenizer *t, const weir__string *stops, size_t n_stops);
 void weir__decoder_fini(weir__decoder *d);
