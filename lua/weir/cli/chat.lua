@@ -47,11 +47,11 @@ end
 -- The next line that is no command; nil: the end.
 local function read(o, messages, program)
   while true do
+    program.calm()
+    core.interrupted()
     io.stdout:write(#messages > #beginning(o) and "\n> " or "> ")
     io.stdout:flush()
     local line, why = core.read_line()
-    program.calm()
-    core.interrupted()
     if line == "/quit" or why == "end" then
       io.stdout:write(line and "" or "\n")
       return nil
