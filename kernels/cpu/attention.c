@@ -20,11 +20,11 @@ typedef struct group {
     int first_row, rows; /* in the tile; same sequence, positions ascend */
     int first_head, heads, kv_head;
     int dim, padded;
-    float q[QUERIES * MAX_HEAD];   /* [rows * heads][dim], scaled */
-    float scores[QUERIES * SPLIT]; /* then weights */
-    float out[QUERIES * MAX_HEAD]; /* [rows * heads][padded] of this split */
+    _Alignas(64) float q[QUERIES * MAX_HEAD];   /* [rows * heads][dim], scaled */
+    _Alignas(64) float scores[QUERIES * SPLIT]; /* then weights */
+    _Alignas(64) float out[QUERIES * MAX_HEAD]; /* [rows * heads][padded] of this split */
     float largest[QUERIES], sum[QUERIES];
-    float block[KV_BLOCK * MAX_HEAD]; /* a KV block as float */
+    _Alignas(64) float block[KV_BLOCK * MAX_HEAD]; /* a KV block as float: a vector that crosses a cache line costs two loads */
 } group;
 
 static int row_position(const weir_k_attention *a, int row) {
@@ -126,7 +126,8 @@ static float exp_one(float x) {
 
 /* A row's head: its first split is copied, each later one is folded in. */
 typedef struct merged {
-    float largest, sum, out[MAX_HEAD];
+    _Alignas(64) float out[MAX_HEAD];
+    float largest, sum;
 } merged;
 
 static void merge(merged *m, bool first, float largest, float sum, const float *out, int padded) {

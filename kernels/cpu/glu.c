@@ -6,7 +6,7 @@ enum { GLU_ROWS = PRODUCT_ROWS, ROW_BLOCK = 64 }; /* rows whose sums are kept at
 
 /* Sums of 32 outputs of both matrices. */
 typedef struct pair {
-    float gate[2][GLU_ROWS][PANEL], up[2][GLU_ROWS][PANEL];
+    _Alignas(64) float gate[2][GLU_ROWS][PANEL], up[2][GLU_ROWS][PANEL];
 } pair;
 
 static void finish_row(const weir_k_glu *a, const pair *p, int unit, int row, int r) {

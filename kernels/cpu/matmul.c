@@ -17,7 +17,7 @@ static void put(const weir_k_matmul *a, int panel, int row, const float *sums) {
 }
 
 static void one_row(const weir_k_matmul *a, const operand *o, const weir_work *work) {
-    float out[PRODUCT_ROWS][PANEL];
+    _Alignas(64) float out[PRODUCT_ROWS][PANEL];
     share s = share_of(panels_of(a->w.n), work);
     for (int first, end; share_take(&s, work, &first, &end);) {
         for (int p = first, n; p < end; p += n) {
@@ -30,7 +30,7 @@ static void one_row(const weir_k_matmul *a, const operand *o, const weir_work *w
 }
 
 static void block_of_rows(const weir_k_matmul *a, const operand *o, int panel, int row, int end) {
-    float out[PRODUCT_ROWS][PANEL];
+    _Alignas(64) float out[PRODUCT_ROWS][PANEL];
     for (int n; row < end; row += n) {
         n = min_int(end - row, PRODUCT_ROWS);
         operand_rows(o, panel, row, n, out);
