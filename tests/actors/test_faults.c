@@ -46,6 +46,45 @@ static void killing_any_actor_of_the_model_ends_every_request(void **state) {
     }
 }
 
+/* True a turn after the policy has been asked to begin: the pass is on the stream then. */
+typedef struct begun {
+    weir_system *system;
+    weir_address policy;
+    uint64_t handled;
+    int turns;
+} begun;
+static bool has_begun(void *data) {
+    begun *b = data;
+    weir_actor_stats stats;
+    return weir_actor_get_stats(b->system, b->policy, &stats) || (stats.handled > b->handled && ++b->turns > 1);
+}
+
+/* A unit whose memory goes while the device reads it is a fault of the process in most runs. */
+static void work_under_way_keeps_the_units_it_reads(void **state) {
+    (void)state;
+    static const char *const owners[] = {"policy", "residency", "stepper"};
+    int32_t tokens[200];
+    for (int i = 0; i < 200; i++)
+        tokens[i] = i;
+    for (int round = 0; round < 40; round++) {
+        weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+        weir_model *m = load(s, NULL);
+        begun b = {s, actor_named(s, "policy"), 0, 0};
+        weir_actor_stats stats;
+        generation g = {0};
+        weir_generate_options o = {.tokens = tokens, .n_tokens = 200, .max_tokens = 2};
+        assert_int_equal(weir_actor_get_stats(s, b.policy, &stats), WEIR_OK);
+        b.handled = stats.handled;
+        assert_int_equal(weir_generate(m, &o, generation_piece, generation_done, &g, NULL, NULL), WEIR_OK);
+        assert_int_equal(weir_system_run(s, has_begun, &b, NULL), WEIR_OK);
+        for (size_t i = 0; i < sizeof owners / sizeof *owners; i++)
+            weir_kill(s, actor_named(s, owners[i]));
+        assert_int_equal(weir_system_run(s, generation_ended, &g, NULL), WEIR_OK);
+        weir_model_free(m);
+        weir_system_free(s);
+    }
+}
+
 /* Arms a point after the load, generates, and checks that the fault was told and that the next generation is as if nothing had been. */
 static void fault_then_right(const char *point, uint64_t nth, enum weir_driver driver) {
     weir_system *s = new_system(driver, nth);
@@ -142,6 +181,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(killing_the_stepper_in_mid_token_gives_the_caller_an_error),
         cmocka_unit_test(killing_any_actor_of_the_model_ends_every_request),
+        cmocka_unit_test(work_under_way_keeps_the_units_it_reads),
         cmocka_unit_test(a_failed_kernel_fails_its_request_only),
         cmocka_unit_test(a_refused_submission_fails_its_request_only),
         cmocka_unit_test(a_failed_allocation_fails_its_request_only),
