@@ -12,6 +12,10 @@
 #define WEIR_TURN_MESSAGES 64                  /* messages an actor handles before the next one's turn: latency of the others */
 #define WEIR_TURN_NS 2000000                   /* ns of actor code before the loop looks at timers and sockets again */
 
+#define WEIR_MAX_WORKERS 63         /* worker loops of a system: one word of bits */
+#define WEIR_DEAD_LETTERS 256       /* dead letters that are kept for reading */
+#define WEIR_DEAD_LETTER_BYTES 4096 /* a larger body is not kept with its dead letter */
+
 #define WEIR_MAX_DIMS 4            /* dimensions of a tensor, as in GGUF */
 #define WEIR_AHEAD 2               /* units that the host may be ahead of the device */
 #define WEIR_BARRIER_SPIN_NS 20000 /* ns a worker spins at a barrier before it sleeps (measured: see core/dev/README.md) */

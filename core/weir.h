@@ -5,7 +5,8 @@
  * - Functions that can fail return a code: WEIR_OK (0) or one of WEIR_E*. A trailing `weir_error **error` may be NULL; on failure it
  *   receives an error object that the caller frees with weir_error_free; on success it is left alone.
  * - Durations and times are int64_t nanoseconds; times are of the system's clock, weir_now().
- * - Threads: unless a function says "any thread", it belongs to the thread that drives the system's loop.
+ * - Threads: unless a function says "any thread", it belongs to the thread that drives the loop of the actor it is given, or, without an actor, to any
+ *   thread that drives one of the system's loops. "Main loop's thread": the one that made the system.
  * - The library never calls abort, exit, signal, fork or setlocale, prints nothing, and never uses libev's default loop.
  * - Misuse returns WEIR_EINVAL; debug builds (without NDEBUG) stop at it with a message. */
 #ifndef WEIR_H
@@ -69,26 +70,39 @@ typedef struct weir_message weir_message;
 typedef struct weir_body weir_body;
 
 enum weir_driver {
-    WEIR_DRIVER_EV = 0, /* a libev loop (epoll), run by whoever calls weir_system_run */
-    WEIR_DRIVER_TEST    /* seeded choice of the next actor, virtual clock, device streams drained inline: a run replays exactly */
+    WEIR_DRIVER_EV = 0, /* libev (epoll): a loop of its own, run by weir_system_run, or the host's: options.ev_loop */
+    WEIR_DRIVER_TEST,   /* seeded choice of the next loop and actor, virtual clock, device streams drained inline: a run replays exactly */
+    WEIR_DRIVER_FD /* for any other host loop: wait until weir_system_fd is readable or weir_system_timeout passed, then weir_system_step */
 };
 
 typedef struct weir_system_options {
     enum weir_driver driver;
-    uint64_t seed;        /* test driver: decides the order of actors and streams */
+    unsigned workers; /* worker loops beside the main loop, each with a thread of its own; at most WEIR_MAX_WORKERS (63) */
+    void *
+        ev_loop; /* driver EV: the host's struct ev_loop, which the host runs on this thread; it must outlive the system. NULL: a loop of its own */
+    uint64_t seed;        /* test driver: decides the order of loops, actors and streams */
     weir_alloc_fn *alloc; /* NULL: malloc */
     void *alloc_data;
 } weir_system_options;
 
-/* Makes a system; the calling thread becomes its loop's thread. options may be NULL. ENOMEM, EIO (no epoll, no eventfd). */
+/* Makes a system; the calling thread becomes its main loop's thread. options may be NULL. ENOMEM, EIO (no epoll, no eventfd, no thread), EINVAL. */
 WEIR_API int weir_system_new(const weir_system_options *options, weir_system **out, weir_error **error);
 /* Stops what is left (as weir_system_stop with no patience) and gives everything back. NULL does nothing. */
 WEIR_API void weir_system_free(weir_system *s);
-/* Runs the loop until `done(data)` is true (asked between turns), until weir_system_quit, or, with done NULL, until nothing is left that could
- * happen without the outside (no message, no timer, no stream work). EBUSY: already running (a pump inside a pump). */
+/* Runs the main loop until `done(data)` is true (asked between turns), until weir_system_quit, or, with done NULL, until nothing is left in any loop
+ * that could happen without the outside (no message, no timer, no stream work). Worker loops run by themselves. In a host's libev loop it runs that.
+ * EBUSY: already running (a pump inside a pump), also inside a callback of the host's libev loop. */
 WEIR_API int weir_system_run(weir_system *s, bool (*done)(void *data), void *data, weir_error **error);
 /* Makes a running weir_system_run return soon; between two runs, the next one. Any thread; async-signal-safe. */
 WEIR_API void weir_system_quit(weir_system *s);
+/* Driver FD only (else -1): becomes readable when weir_system_step has something to do. One descriptor, the system's, for poll, epoll or select. */
+WEIR_API int weir_system_fd(const weir_system *s);
+/* ns until weir_system_step has something to do: 0: now; -1: only the descriptor will tell. A host that watches the descriptor needs no timeout. */
+WEIR_API int64_t weir_system_timeout(const weir_system *s);
+/* Driver FD only: does what there is to do, but no more turns after max_ns (0: 2 ms), and returns without waiting. EBUSY, EINVAL (another driver). */
+WEIR_API int weir_system_step(weir_system *s, int64_t max_ns, weir_error **error);
+WEIR_API unsigned weir_loops(const weir_system *s); /* the main loop and the workers. Any thread */
+
 /* Asks every actor to stop, runs the loop until all have ended or `patience` ns passed, kills the rest. ETIMEOUT names who survived. */
 WEIR_API int weir_system_stop(weir_system *s, int64_t patience, weir_error **error);
 WEIR_API int64_t weir_now(const weir_system *s);                        /* monotonic, or virtual with the test driver. Any thread */
@@ -99,11 +113,17 @@ WEIR_API const char *weir_verb_name(const weir_system *s, weir_verb v); /* valid
 typedef struct weir_system_stats {
     uint64_t sent, handled, dead, queued; /* messages: accepted; handled; dead letters; still in mailboxes */
     uint64_t refused;                     /* not accepted: mailbox full, no such actor */
+    uint64_t dropped;                     /* of the dead: because of a mailbox's policy */
     uint64_t calls, calls_ended, late_replies;
     uint64_t actors, spawned, timers;
     uint64_t bytes, blocks; /* memory held through the allocator */
 } weir_system_stats;
-WEIR_API void weir_system_get_stats(weir_system *s, weir_system_stats *out);
+WEIR_API void weir_system_get_stats(weir_system *s, weir_system_stats *out); /* any thread; exact when nothing runs */
+
+/* A handler has run for longer than the limit and still does: once per handler, on a thread of the watchdog's; must not call into the system. */
+typedef void weir_slow_fn(void *data, weir_address actor, const char *name, const char *verb, int64_t elapsed);
+/* Watches handlers of all loops; limit in ns, 0: off. No thread runs while every loop sleeps. Main loop's thread. ENOMEM, EIO (no thread). */
+WEIR_API int weir_set_watchdog(weir_system *s, int64_t limit, weir_slow_fn *fn, void *data);
 
 /* ---- actors ------------------------------------------------------------------------------------------------------------- */
 
@@ -124,13 +144,31 @@ typedef struct weir_behaviour {
     void (*fini)(weir_system *s, void *state); /* last call: gives `state` back */
 } weir_behaviour;
 
+/* What becomes of a message that a full mailbox cannot take. */
+enum weir_full {
+    WEIR_FULL_REFUSE = 0,  /* the sender is told: EFULL */
+    WEIR_FULL_AWAIT,       /* the same in C (see weir_want_space); senders in Lua wait until there is room */
+    WEIR_FULL_DROP_OLDEST, /* accepted; the oldest message becomes a dead letter. A dropped call ends with EFULL */
+    WEIR_FULL_DROP_NEWEST  /* the new message becomes a dead letter; a send says WEIR_OK, a call ends with EFULL */
+};
+
+/* Where an actor lives: weir_spawn_options.loop. */
+enum {
+    WEIR_LOOP_HERE = 0,
+    WEIR_LOOP_MAIN = 1,
+    WEIR_LOOP_ANY = -1
+}; /* worker n (from 0): WEIR_LOOP_MAIN + 1 + n. ANY: the workers in turn, main if there are none */
+
 typedef struct weir_spawn_options {
-    const char *name;        /* copied; NULL: the behaviour's */
+    const char *name; /* copied; NULL: the behaviour's */
+    int loop;         /* WEIR_LOOP_HERE: the calling thread's */
+    enum weir_full full;
     size_t mailbox_messages; /* 0: WEIR_MAILBOX_MESSAGES; at most 2^24 - 1 count */
     size_t mailbox_bytes;    /* 0: WEIR_MAILBOX_BYTES; at most 2^40 - 1 count */
 } weir_spawn_options;
 
-/* Starts an actor. `state` is taken: when this fails, fini has been called. ENOMEM, ESTOPPING. */
+/* Starts an actor. `state` is taken: when this fails, fini has been called. On another loop, handlers and fini run on that loop's thread.
+ * ENOMEM, ESTOPPING, EINVAL (no such loop). */
 WEIR_API int weir_spawn(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_address *out,
                         weir_error **error);
 WEIR_API void *weir_state(const weir_actor *self);
@@ -142,24 +180,75 @@ WEIR_API weir_actor *weir_main_actor(weir_system *s);
 /* Ends the calling actor after its handler returned; `why` is taken, NULL is an orderly end. Queued mail becomes dead letters, its
  * calls end, callers get EEXITED (or `why` as the cause). */
 WEIR_API void weir_exit(weir_actor *self, weir_error *why);
-WEIR_API int weir_stop(weir_system *s, weir_address a); /* orderly, in arrival order behind what was sent before. ENOACTOR */
-/* At once, overtakes everything: when it returns `a` is gone, unless `a` is the caller, which ends when its handler returns. ENOACTOR;
- * EINVAL: the main actor. */
+WEIR_API int weir_stop(weir_system *s, weir_address a); /* orderly, in arrival order behind what was sent before. ENOACTOR. Any thread */
+/* At once, overtakes everything, needs no memory. When it returns `a` is gone, unless it is the caller, whose handler returns first, or lives on another
+ * loop, which ends it between two messages. ENOACTOR; EINVAL: the main actor. Any thread */
 WEIR_API int weir_kill(weir_system *s, weir_address a);
 /* `down` will be called once when `a` ends (at once, with ENOACTOR, when it has ended already). Cannot fail later for want of memory. */
 WEIR_API int weir_monitor(weir_actor *self, weir_address a);
 WEIR_API int weir_demonitor(weir_actor *self, weir_address a); /* ENOACTOR: it did not monitor a */
+/* When one of the two ends with an error or is killed, the other is ended too, at once as by weir_kill, with EEXITED and that error as the cause. An orderly
+ * end breaks the link. Linking to an actor that has ended ends `self`. ENOMEM; EINVAL: the main actor, or itself. */
+WEIR_API int weir_link(weir_actor *self, weir_address a);
+WEIR_API int weir_unlink(weir_actor *self, weir_address a); /* ENOACTOR: self did not make this link */
+/* Asks for one message "space" [address] when the mailbox of `a` is at most half full, or `a` has ended. Asked twice: once. ENOMEM, ENOACTOR */
+WEIR_API int weir_want_space(weir_actor *self, weir_address a);
+WEIR_API unsigned weir_loop_of(weir_system *s, weir_address a); /* 0: the main loop, or no such actor; from 1: workers. Any thread */
 /* While held (a count), an actor gets only replies to its calls, its timers' callbacks and kill; its mail waits. */
 WEIR_API void weir_hold(weir_actor *self);
 WEIR_API void weir_unhold(weir_actor *self);
+
+/* ---- names: any thread. A name is 1 to 63 bytes; it is free again when its actor ends ---- */
+
+WEIR_API int weir_register(weir_system *s, const char *name,
+                           weir_address a);                           /* EBUSY: another living actor has it; ENOACTOR, ENOMEM, EINVAL */
+WEIR_API int weir_unregister(weir_system *s, const char *name);       /* ENOENT */
+WEIR_API weir_address weir_whereis(weir_system *s, const char *name); /* 0: nobody */
+WEIR_API void weir_names(weir_system *s, void (*fn)(void *data, const char *name, weir_address a),
+                         void *data); /* fn must not call into the system */
+
+/* ---- supervision ---- */
+
+enum weir_strategy {
+    WEIR_ONE_FOR_ONE = 0,
+    WEIR_ONE_FOR_ALL
+}; /* ALL: when one ends, the others are stopped, last first, and all start anew */
+enum weir_restart { WEIR_RESTART_ALWAYS = 0, WEIR_RESTART_ON_ERROR, WEIR_RESTART_NEVER };
+
+typedef struct weir_child {
+    const char *name; /* copied */
+    /* Starts the child and gives its address; on the supervisor's loop. Called again for each restart. */
+    int (*start)(weir_system *s, void *data, weir_address *out, weir_error **error);
+    void *data;
+    enum weir_restart restart;
+    int64_t patience; /* ns between asking it to stop and killing it; 0: 5 s, < 0: kills at once */
+} weir_child;
+
+typedef struct weir_supervisor_options {
+    const char *name; /* copied; NULL: "supervisor" */
+    enum weir_strategy strategy;
+    unsigned intensity;       /* restarts within `period` that are borne; one more ends the supervisor with an error. 0: 3 */
+    int64_t period;           /* ns; 0: 5 s */
+    int64_t backoff;          /* ns before the first restart, doubled for each further one within `period`; 0: at once, then from 10 ms */
+    int64_t backoff_most;     /* ns; 0: 10 s */
+    int64_t drain;            /* ns to wait for device work that a dead child left; then its streams are quarantined. 0: 10 s */
+    void (*fini)(void *data); /* called once when the supervisor has ended; may be NULL */
+    void *data;
+} weir_supervisor_options;
+
+/* Starts an actor that starts the children in order and keeps them running; stopped, it stops them, last first. If a first start fails it stops those that
+ * run and ends with that error. Verb `children`: [[name, address, restarts, state], ...]. `children` is copied; options may be NULL. ENOMEM, EINVAL. */
+WEIR_API int weir_supervise(weir_system *s, const weir_child *children, size_t n, const weir_supervisor_options *options, weir_address *out,
+                            weir_error **error);
 
 typedef struct weir_actor_stats {
     char name[64];
     uint64_t handled, sent, refused, dead, queued, queued_peak, queued_bytes, calls_open;
     int64_t busy; /* ns spent in its code */
+    unsigned loop;
 } weir_actor_stats;
-WEIR_API int weir_actor_get_stats(weir_system *s, weir_address a, weir_actor_stats *out); /* ENOACTOR */
-/* Calls fn for every living actor, in order of address. */
+WEIR_API int weir_actor_get_stats(weir_system *s, weir_address a, weir_actor_stats *out); /* ENOACTOR. Any thread */
+/* Calls fn for every living actor, in order of address. Any thread */
 WEIR_API void weir_actors(weir_system *s, void (*fn)(void *data, weir_address a, const weir_actor_stats *stats), void *data);
 
 /* ---- messages ----------------------------------------------------------------------------------------------------------- */
@@ -190,6 +279,7 @@ WEIR_API weir_body *weir_message_body(const weir_message *m);  /* borrowed, NULL
 typedef struct weir_reply_to {
     weir_address caller;
     uint64_t session;
+    uint64_t ticket; /* of a call from another loop */
 } weir_reply_to;
 /* Answers the call being handled; the body is taken. A second answer to the same call is EINVAL. For a message that is no call: nothing. */
 WEIR_API int weir_reply(weir_actor *self, const weir_message *m, weir_body *body);
@@ -205,8 +295,21 @@ WEIR_API int weir_answer_error(weir_actor *self, weir_reply_to to, weir_error *e
 enum weir_trace { WEIR_TRACE_SEND, WEIR_TRACE_CALL, WEIR_TRACE_REPLY, WEIR_TRACE_ERROR_REPLY, WEIR_TRACE_DEAD };
 typedef void weir_trace_fn(void *data, enum weir_trace kind, weir_address from, weir_address to, const char *verb, size_t body_bytes,
                            int why);
-/* Called on the loop's thread, at delivery; it must not call into the system, but for names and the clock. NULL: off */
+/* Called on the receiving loop's thread, at delivery; it must not call into the system, but for names and the clock. NULL: off. Set it before workers
+ * have work: with workers it is called on their threads too. */
 WEIR_API void weir_set_trace(weir_system *s, weir_trace_fn *fn, void *data);
+
+/* The last WEIR_DEAD_LETTERS (256) messages that nobody handled, and why. */
+typedef struct weir_dead_letter {
+    int64_t at;
+    weir_address from, to;
+    const char *verb;
+    int why;         /* EEXITED, EKILLED, EVERB, ENOACTOR, EFULL, ... */
+    size_t bytes;    /* of its body */
+    weir_body *body; /* borrowed; NULL: none, or not kept: larger than 4 KiB, or with handles in it */
+} weir_dead_letter;
+/* Calls fn for those that are kept, oldest first. Any thread; fn must not call into the system. */
+WEIR_API void weir_dead_letters(weir_system *s, void (*fn)(void *data, const weir_dead_letter *letter), void *data);
 
 /* ---- timers ------------------------------------------------------------------------------------------------------------- */
 
@@ -332,6 +435,11 @@ typedef struct weir_load_options {
 /* Loads a model: a GGUF file, or a name kept by `weir fetch` (in ${XDG_DATA_HOME:-~/.local/share}/weir/models). Runs the loop until it is
  * ready. ENOENT, EFORMAT, EUNSUPPORTED (naming file, key or tensor, found, wanted), ENOMEM, EBUSY. */
 WEIR_API int weir_model_load(weir_system *s, const char *model, const weir_load_options *options, weir_model **out, weir_error **error);
+/* The same without running the loop, for hosts that run it: `ready` runs once, on the loop's thread, never inside this call: with the model, or NULL and why
+ * (borrowed). The strings and options are copied. Fails only with EINVAL and ENOMEM; then ready is not called. */
+typedef void weir_ready_fn(void *data, weir_model *m, const weir_error *error);
+WEIR_API int weir_model_load_async(weir_system *s, const char *model, const weir_load_options *options, weir_ready_fn *ready, void *data,
+                                   weir_error **error);
 /* Stops the model's actors and gives the handle back; generations under way end with ECANCELLED or EEXITED. NULL does nothing. */
 WEIR_API void weir_model_free(weir_model *m);
 

@@ -251,8 +251,8 @@ int weir_reply_error(weir_actor *self, const weir_message *m, weir_error *error)
 
 weir_reply_to weir_defer(weir_actor *self, const weir_message *m) {
     if (take_duty(self, m) != WEIR_OK || !m->session)
-        return (weir_reply_to){0, 0};
-    return (weir_reply_to){m->from, m->session};
+        return (weir_reply_to){0, 0, 0};
+    return (weir_reply_to){m->from, m->session, 0};
 }
 
 /* A caller that has ended makes the token inert, with ENOACTOR. */

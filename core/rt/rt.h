@@ -29,6 +29,30 @@ void weir__notice_free(weir__notice *n); /* instead of posting. Any thread */
  * return. Any thread. */
 void weir__pending(weir_system *s, int delta);
 
+/* ---- file descriptors: watched by the main loop (driver EV: libev; FD: the system's epoll; TEST: not watched, EUNSUPPORTED) ---- */
+
+enum { WEIR__IO_READ = 1, WEIR__IO_WRITE = 2, WEIR__IO_ERROR = 4 };
+typedef struct weir__io weir__io;
+/* On the main loop's thread, between turns. ERROR: the descriptor was closed or cannot be watched any more; the watcher is stopped already. */
+typedef void weir__io_fn(weir_system *s, void *data, int events);
+/* Calls fn whenever fd can be read or written (level-triggered). The descriptor stays the caller's. A file that is always ready (regular files) fires at once.
+ * While it is watched weir_system_run(done = NULL) does not return. ENOMEM, EIO, EINVAL (not the main loop's thread). */
+WEIR_API int weir__io_start(weir_system *s, int fd, int events, weir__io_fn *fn, void *data, weir__io **out, weir_error **error);
+WEIR_API void weir__io_stop(weir__io *io); /* gives it back; NULL does nothing. May be called in fn */
+
+/* ---- what an ended actor leaves behind on devices: a supervisor waits for it before it restarts ---- */
+
+/* delta +1: something (a stream that is closed and drains) still works for `owner`; -1: no more. Any thread; cannot fail. */
+void weir__lingers(weir_system *s, weir_address owner, int delta);
+/* How many still do. Any thread */
+int weir__lingering(weir_system *s, weir_address owner);
+/* Posts the notice (taken) as soon as nothing lingers for owner; at once if nothing does. ENOMEM: the notice is freed. Any thread */
+int weir__when_drained(weir_system *s, weir_address owner, weir__notice *notice);
+/* Called by a supervisor whose patience with `owner` is over; set by the device layer, which names its streams as quarantined and gives up waiting. */
+typedef void weir__quarantine_fn(void *data, weir_address owner);
+void weir__set_quarantine(weir_system *s, weir__quarantine_fn *fn, void *data);
+void weir__quarantine(weir_system *s, weir_address owner);
+
 /* ---- test driver: streams drained inline ---- */
 
 bool weir__system_inline(const weir_system *s); /* true under WEIR_DRIVER_TEST: devices start no threads */
