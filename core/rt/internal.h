@@ -134,6 +134,10 @@ struct weir_message {
     weir_body *body;
 };
 
+struct weir__notice { /* while it waits in linger.c: entry.next links, deadline holds the owner */
+    weir_message message;
+};
+
 /* ---- due times (timer.c): a heap by (at, order) ---- */
 
 typedef struct weir__due {
@@ -306,6 +310,27 @@ typedef struct weir__verbs {
     uint32_t table_size;
 } weir__verbs;
 
+/* registry.c: names, open addressing. An entry whose actor has ended is free: ids are never reused, so nothing has to be told of an end. */
+typedef struct weir__named {
+    weir_address actor; /* 0: never used */
+    char name[WEIR_MAX_NAME];
+} weir__named;
+
+typedef struct weir__registry {
+    pthread_mutex_t lock;
+    weir__named *table;
+    size_t size, used; /* used: entries that are not 0; size is 0 or a power of 2 above it */
+} weir__registry;
+
+/* linger.c */
+typedef struct weir__lingers {
+    pthread_mutex_t lock;
+    weir__linger *first;
+    weir_message *waiting; /* notices for weir__when_drained */
+    weir__quarantine_fn *quarantine;
+    void *quarantine_data;
+} weir__lingers;
+
 /* What a driver decides: which ready actor is next, what time it is, how to wait. */
 typedef struct weir__driver {
     unsigned turn; /* messages an actor handles in one turn */
@@ -340,6 +365,8 @@ struct weir_system {
     weir__fault faults[WEIR__INJECT_POINTS];
     weir__verbs verbs;
     weir__ids actors;
+    weir__registry registry;
+    weir__lingers lingers;
 
     /* written by any thread */
     uint8_t apart1[WEIR__LINE];
@@ -505,6 +532,12 @@ weir_receive_fn *weir__behaviour_find(const weir__compiled *c, weir_verb verb); 
 /* verb.c */
 int weir__verbs_init(weir_system *s);
 void weir__verbs_fini(weir_system *s);
+
+/* registry.c, linger.c */
+void weir__registry_init(weir__registry *r);
+void weir__registry_fini(weir_system *s, weir__registry *r);
+void weir__lingers_init(weir__lingers *l);
+void weir__lingers_fini(weir_system *s, weir__lingers *l); /* frees the notices that still wait */
 
 /* inbox.c */
 void weir__inbox_push(weir_system *s, weir_message *m); /* any thread */

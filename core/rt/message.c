@@ -111,10 +111,6 @@ int weir_post(weir_system *s, weir_address from, weir_address to, weir_verb verb
 
 /* ---- notices ---- */
 
-struct weir__notice {
-    weir_message message;
-};
-
 weir__notice *weir__notice_new(weir_system *s, weir_address from, weir_address to, weir_verb verb, weir_body *body) {
     weir_message *m = weir__message_new(s, from, to, verb, body);
     if (!m) {

@@ -42,16 +42,27 @@ WEIR_API void weir__io_stop(weir__io *io); /* gives it back; NULL does nothing. 
 
 /* ---- what an ended actor leaves behind on devices: a supervisor waits for it before it restarts ---- */
 
-/* delta +1: something (a stream that is closed and drains) still works for `owner`; -1: no more. Any thread; cannot fail. */
-void weir__lingers(weir_system *s, weir_address owner, int delta);
-/* How many still do. Any thread */
+/* Something (a stream that is closed and drains) still works for `owner`. The record is the caller's, zeroed at first, and must stay until it has ended;
+ * so nothing here can fail. Any thread. */
+typedef struct weir__linger {
+    weir_address owner; /* 0: does not linger */
+    struct weir__linger *prev, *next;
+} weir__linger;
+void weir__linger_begin(weir_system *s, weir__linger *l, weir_address owner); /* nothing if it lingers already */
+void weir__linger_end(weir_system *s, weir__linger *l);                       /* nothing if it does not, or was quarantined */
+/* How many still work for owner. Any thread */
 int weir__lingering(weir_system *s, weir_address owner);
-/* Posts the notice (taken) as soon as nothing lingers for owner; at once if nothing does. ENOMEM: the notice is freed. Any thread */
-int weir__when_drained(weir_system *s, weir_address owner, weir__notice *notice);
-/* Called by a supervisor whose patience with `owner` is over; set by the device layer, which names its streams as quarantined and gives up waiting. */
+/* Posts the notice (taken) as soon as nothing lingers for owner; at once if nothing does. Any thread */
+void weir__when_drained(weir_system *s, weir_address owner, weir__notice *notice);
+/* Called by a supervisor whose patience with `owner` is over; set by the device layer, which names its streams as quarantined and gives up waiting. What
+ * still lingers for owner afterwards counts as ended: its notices are posted. fn runs on the supervisor's thread and may end records. */
 typedef void weir__quarantine_fn(void *data, weir_address owner);
-void weir__set_quarantine(weir_system *s, weir__quarantine_fn *fn, void *data);
-void weir__quarantine(weir_system *s, weir_address owner);
+void weir__set_quarantine(weir_system *s, weir__quarantine_fn *fn, void *data); /* fn NULL: none. Any thread */
+void weir__quarantine(weir_system *s, weir_address owner);                      /* any thread */
+
+/* ---- names: weir_register with a text that names both actors ---- */
+
+WEIR_API int weir__register(weir_system *s, const char *name, weir_address a, weir_error **error);
 
 /* ---- test driver: streams drained inline ---- */
 

@@ -42,6 +42,8 @@ static weir_system *system_alloc(const weir_system_options *o) {
     weir__ids_init(&s->actors, sizeof(weir__slot));
     weir__ids_init(&s->calls, sizeof(weir__call));
     weir__ids_init(&s->timers, sizeof(weir__timer));
+    weir__registry_init(&s->registry);
+    weir__lingers_init(&s->lingers);
     return s;
 }
 
@@ -54,6 +56,7 @@ static void system_release(weir_system *s) {
     weir__free(s, s->heap.at);
     weir__free(s, s->ready);
     weir__verbs_fini(s);
+    weir__registry_fini(s, &s->registry);
     if (s->parent)
         munmap((void *)s->parent, PARENT_BYTES);
     weir__check(atomic_load(&s->bytes) == 0 && atomic_load(&s->blocks) == 0,
@@ -246,6 +249,7 @@ void weir_system_free(weir_system *s) {
     weir__inbox_take(s);
     end_actors(s);
     close_attachments(s);
+    weir__lingers_fini(s, &s->lingers);
     weir_system_stats stats;
     weir_system_get_stats(s, &stats);
     weir__check(stats.sent == stats.handled + stats.dead && stats.queued == 0, "a message was lost");
