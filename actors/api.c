@@ -1,4 +1,5 @@
-/* api.c: the model calls of weir.h: messages to a model's actors, sent and awaited in the name of the main actor. */
+/* api.c: the model calls of weir.h: messages to a model's actors. A loader actor of its own asks for a model; generations are asked for in the name of the
+ * main actor. */
 #include "actors.h"
 
 #include <string.h>
@@ -16,107 +17,220 @@ typedef struct request {
 
 struct weir_model {
     weir_system *system;
-    weir_address actor, generator, progress_actor;
-    uint64_t loading; /* session of the call `load` */
+    weir_address actor, generator;
     request *requests;
     uint64_t count;
-    bool closed;   /* by weir_model_free; given back with the last request */
-    bool answered; /* load: the reply came */
-    weir_error *error;
+    bool closed; /* by weir_model_free; given back with the last request */
     weir_verb load, generate, next, cancel;
-    void (*progress)(void *data, uint64_t done, uint64_t total);
-    void *progress_data;
 };
 
 static void release(weir_model *m) {
     if (!m->closed || m->requests)
         return;
-    weir_error_free(m->error);
     weir__free(m->system, m);
 }
 
-/* ---- progress: a small actor that calls the host's function ---- */
+/* ---- loading: an actor of its own asks for the model, hears of its progress, and tells the host; it ends with the answer ---- */
+
+typedef struct loader {
+    weir_model *model; /* NULL: the host has been told */
+    weir_ready_fn *ready;
+    void *data;
+    void (*progress)(void *data, uint64_t done, uint64_t total);
+    void *progress_data;
+} loader;
+
+/* Tells the host, once: the model is its own from then on, or is given back when there is an error. */
+static void tell(loader *l, const weir_error *error) {
+    weir_model *m = l->model;
+    if (!m)
+        return;
+    l->model = NULL;
+    if (error) {
+        weir_stop(m->system, m->actor);
+        weir__free(m->system, m);
+    }
+    l->ready(l->data, error ? NULL : m, error);
+}
 
 static void on_progress(weir_actor *self, const weir_message *m) {
-    weir_model *model = weir_state(self);
+    loader *l = weir_state(self);
     int64_t done, total;
     weir_cursor c = weir_read(weir_message_body(m), NULL);
-    if (weir_read_int(&c, &done) && weir_read_int(&c, &total))
-        model->progress(model->progress_data, (uint64_t)done, (uint64_t)total);
+    if (l->progress && weir_read_int(&c, &done) && weir_read_int(&c, &total))
+        l->progress(l->progress_data, (uint64_t)done, (uint64_t)total);
 }
-static const weir_handler progress_handlers[] = {{"progress", on_progress}, {NULL, NULL}};
-static const weir_behaviour progress_behaviour = {.name = "progress", .handlers = progress_handlers};
 
-/* ---- loading ---- */
+/* Ended before there was an answer: the system stops, or somebody killed it. */
+static void loader_fini(weir_system *s, void *state) {
+    loader *l = state;
+    if (l->model) {
+        weir_error *error = weir_error_new(WEIR_ESTOPPING, "loader", NULL, "the system stopped while the model was loading");
+        tell(l, error);
+        weir_error_free(error);
+    }
+    weir__free(s, l);
+}
+
+static const weir_handler loader_handlers[] = {{"progress", on_progress}, {NULL, NULL}};
+static const weir_behaviour loader_behaviour = {.name = "loader", .handlers = loader_handlers, .fini = loader_fini};
 
 static void on_loaded(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
-    weir_model *m = data;
+    loader *l = weir_state(self);
     weir_cursor value;
     int64_t a = 0;
-    (void)self;
-    m->answered = true;
-    if (error)
-        m->error = weir_error_ref(error);
-    else if (weir_read_find(weir__options(weir_message_body(reply), 0), "generator", &value) && weir_read_int(&value, &a) && a)
-        m->generator = (weir_address)a;
-    else
-        m->error = weir_error_new(WEIR_ETYPE, "model", NULL, "load: the answer names no generator");
+    weir_error *wrong = NULL;
+    (void)data;
+    if (!error && weir_read_find(weir__options(weir_message_body(reply), 0), "generator", &value) && weir_read_int(&value, &a) && a)
+        l->model->generator = (weir_address)a;
+    else if (!error)
+        error = wrong = weir_error_new(WEIR_ETYPE, "model", NULL, "load: the answer names no generator");
+    weir_exit(self, NULL);
+    tell(l, error);
+    weir_error_free(wrong);
 }
 
-static bool is_answered(void *data) {
-    return ((weir_model *)data)->answered;
-}
-
-static weir_body *load_body(weir_model *m, const char *name, const weir_load_options *o) {
-    return weir_pack(m->system, "s{susususussss}", name, "threads", (uint64_t)o->threads, "context", (uint64_t)o->context, "tile",
-                     (uint64_t)o->tile, "progress", (uint64_t)m->progress_actor, "activations", o->activations_f32 ? "f32" : "int8", "kv",
+static weir_body *load_body(weir_system *s, const char *name, weir_address progress, const weir_load_options *o) {
+    return weir_pack(s, "s{susususussss}", name, "threads", (uint64_t)o->threads, "context", (uint64_t)o->context, "tile",
+                     (uint64_t)o->tile, "progress", (uint64_t)progress, "activations", o->activations_f32 ? "f32" : "int8", "kv",
                      o->kv_f32 ? "f32" : "f16");
 }
 
-static int start_load(weir_model *m, const char *name, const weir_load_options *o, weir_error **error) {
-    int code = weir__model_spawn(m->system, &m->actor, error);
-    if (!code && o->progress) {
-        m->progress = o->progress;
-        m->progress_data = o->data;
-        code = weir_spawn(m->system, &progress_behaviour, m, NULL, &m->progress_actor, error);
-    }
-    if (code)
-        return code;
-    weir_body *b = load_body(m, name, o);
-    code = b ? weir_call(weir_main_actor(m->system), m->actor, m->load, b, -1, on_loaded, m, &m->loading) : WEIR_ENOMEM;
-    return code ? weir_fail(error, code, "%s: no memory to ask for it", name) : WEIR_OK;
-}
-
-int weir_model_load(weir_system *s, const char *name, const weir_load_options *options, weir_model **out, weir_error **error) {
-    static const weir_load_options none = {0};
-    if (!weir__check(s && name && out, "weir_model_load: system, model and out are needed"))
-        return weir_fail(error, WEIR_EINVAL, "weir_model_load: system, model and out are needed");
-    if (weir__running(s))
-        return weir_fail(error, WEIR_EBUSY, "%s: weir_model_load runs the loop, which runs already", name);
+static weir_model *model_new(weir_system *s) {
     weir_model *m = weir__alloc(s, sizeof *m);
     if (!m)
-        return weir_fail(error, WEIR_ENOMEM, "%s: no memory", name);
+        return NULL;
     *m = (weir_model){.system = s,
                       .load = weir_intern(s, "load"),
                       .generate = weir_intern(s, "generate"),
                       .next = weir_intern(s, "next"),
                       .cancel = weir_intern(s, "cancel")};
-    int code = start_load(m, name, options ? options : &none, error);
-    if (!code)
-        code = weir_system_run(s, is_answered, m, error);
-    if (m->progress_actor)
-        weir_kill(s, m->progress_actor); /* the host's function is not called after this one has returned */
-    if (!code && !m->answered)
-        code = weir_fail(error, WEIR_ESTOPPING, "%s: the loop was told to quit while the model was loading", name);
-    if (!code && m->error) {
-        code = weir_error_code(m->error);
-        if (error)
-            *error = weir_error_ref(m->error);
+    if (m->load && m->generate && m->next && m->cancel)
+        return m;
+    weir__free(s, m);
+    return NULL;
+}
+
+/* The model's actor and the loader; on failure neither is left. */
+static int spawn_both(weir_model *m, loader *l, weir_address *out, weir_error **error) {
+    int code = weir__model_spawn(m->system, &m->actor, error);
+    if (code) {
+        weir__free(m->system, l);
+        return code;
     }
+    code = weir_spawn(m->system, &loader_behaviour, l, NULL, out, error);
     if (code)
-        weir_model_free(m);
+        weir_kill(m->system, m->actor);
+    return code;
+}
+
+/* Takes m; on failure the host is not told. */
+static int load_begin(weir_model *m, const char *name, const weir_load_options *o, const loader *wanted, weir_address *out,
+                      weir_error **error) {
+    weir_system *s = m->system;
+    loader *l = weir__alloc(s, sizeof *l);
+    int code = l ? WEIR_OK : weir_fail(error, WEIR_ENOMEM, "%s: no memory", name);
+    if (l)
+        *l = *wanted; /* without the model: its end is nobody's business before all has begun */
+    if (!code)
+        code = spawn_both(m, l, out, error);
+    if (code) {
+        weir__free(s, m);
+        return code;
+    }
+    weir_body *b = load_body(s, name, l->progress ? *out : 0, o);
+    code = b ? weir_call(weir__actor(s, *out), m->actor, m->load, b, -1, on_loaded, NULL, NULL) : WEIR_ENOMEM;
+    if (!code) {
+        l->model = m;
+        return WEIR_OK;
+    }
+    weir_kill(s, *out);
+    weir_kill(s, m->actor);
+    weir__free(s, m);
+    return weir_fail(error, code, "%s: no memory to ask for it", name);
+}
+
+static int load(weir_system *s, const char *name, const weir_load_options *options, weir_ready_fn *ready, void *data,
+                weir_address *loader_address, weir_address *actor, weir_error **error) {
+    static const weir_load_options none = {0};
+    const weir_load_options *o = options ? options : &none;
+    weir_model *m = model_new(s);
+    if (!m)
+        return weir_fail(error, WEIR_ENOMEM, "%s: no memory", name);
+    loader wanted = {.ready = ready, .data = data, .progress = o->progress, .progress_data = o->data};
+    int code = load_begin(m, name, o, &wanted, loader_address, error);
+    if (!code)
+        *actor = m->actor;
+    return code;
+}
+
+int weir_model_load_async(weir_system *s, const char *name, const weir_load_options *options, weir_ready_fn *ready, void *data,
+                          weir_error **error) {
+    weir_address loader_address, actor;
+    if (!weir__check(s && name && ready, "weir_model_load_async: system, model and ready are needed"))
+        return weir_fail(error, WEIR_EINVAL, "weir_model_load_async: system, model and ready are needed");
+    return load(s, name, options, ready, data, &loader_address, &actor, error);
+}
+
+/* ---- the same, waited for ---- */
+
+typedef struct waiting {
+    bool over;
+    weir_model *model;
+    weir_error *error;
+} waiting;
+
+static void wait_ready(void *data, weir_model *m, const weir_error *error) {
+    waiting *w = data;
+    w->over = true;
+    w->model = m;
+    w->error = error ? weir_error_ref(error) : NULL;
+}
+
+static bool wait_over(void *data) {
+    return ((waiting *)data)->over;
+}
+
+/* Runs the loop until the host is told, or told to quit. */
+static int wait_for(weir_system *s, const char *name, waiting *w, weir_address loader_address, weir_error **error) {
+    int code = weir_system_run(s, wait_over, w, error);
+    if (!code && !w->over)
+        code = weir_fail(error, WEIR_ESTOPPING, "%s: the loop was told to quit while the model was loading", name);
+    if (!w->over)
+        weir_kill(s, loader_address); /* which tells the host */
+    if (!code && w->error && error)
+        *error = weir_error_ref(w->error);
+    return code ? code : weir_error_code(w->error);
+}
+
+typedef struct ending {
+    weir_system *system;
+    weir_address actor;
+} ending;
+
+static bool has_ended(void *data) {
+    ending *e = data;
+    weir_actor_stats stats;
+    return weir_actor_get_stats(e->system, e->actor, &stats) == WEIR_ENOACTOR;
+}
+
+int weir_model_load(weir_system *s, const char *name, const weir_load_options *options, weir_model **out, weir_error **error) {
+    if (!weir__check(s && name && out, "weir_model_load: system, model and out are needed"))
+        return weir_fail(error, WEIR_EINVAL, "weir_model_load: system, model and out are needed");
+    if (weir__running(s))
+        return weir_fail(error, WEIR_EBUSY, "%s: weir_model_load runs the loop, which runs already", name);
+    waiting w = {0};
+    weir_address loader_address;
+    ending e = {.system = s};
+    int code = load(s, name, options, wait_ready, &w, &loader_address, &e.actor, error);
+    if (code)
+        return code;
+    code = wait_for(s, name, &w, loader_address, error);
+    weir_error_free(w.error);
+    if (code)
+        weir_system_run(s, has_ended, &e, NULL);
     else
-        *out = m;
+        *out = w.model;
     return code;
 }
 
@@ -291,23 +405,16 @@ void weir_cancel(weir_model *m, uint64_t handle) {
 
 /* ---- giving back ---- */
 
-static bool ended(weir_model *m, weir_address a) {
-    weir_actor_stats stats;
-    return !a || weir_actor_get_stats(m->system, a, &stats) == WEIR_ENOACTOR;
-}
-
 static bool is_gone(void *data) {
     weir_model *m = data;
-    return !m->requests && ended(m, m->actor);
+    ending e = {m->system, m->actor};
+    return !m->requests && has_ended(&e);
 }
 
 void weir_model_free(weir_model *m) {
     if (!m || m->closed)
         return;
-    if (m->loading && !m->answered)
-        weir_call_cancel(weir_main_actor(m->system), m->loading);
-    if (m->actor)
-        weir_stop(m->system, m->actor);
+    weir_stop(m->system, m->actor);
     if (!weir__running(m->system))
         weir_system_run(m->system, is_gone, m, NULL);
     m->closed = true;

@@ -309,6 +309,7 @@ static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
 static void on_stop(weir_actor *self) {
     model *m = weir_state(self);
     m->stopping = true;
+    load_failed(self, weir_error_new(WEIR_ESTOPPING, "model", NULL, "load: the model was stopped while it was loading"));
     stop_children(self);
     if (childless(m))
         weir_exit(self, NULL);

@@ -485,10 +485,10 @@ typedef struct weir_load_options {
 /** Loads a model: a GGUF file, or a name kept by `weir fetch` (in ${XDG_DATA_HOME:-~/.local/share}/weir/models). Runs the loop until it is
  * ready. ENOENT, EFORMAT, EUNSUPPORTED (naming file, key or tensor, found, wanted), ENOMEM, EBUSY. */
 WEIR_API int weir_model_load(weir_system *s, const char *model, const weir_load_options *options, weir_model **out, weir_error **error);
-/** How an asynchronous load ended: the model, or NULL and why (borrowed). */
+/** How an asynchronous load ended: the model, or NULL and why (borrowed; ESTOPPING: the system stopped meanwhile). */
 typedef void weir_ready_fn(void *data, weir_model *m, const weir_error *error);
 /** weir_model_load without running the loop, for hosts that run it: `ready` runs once, on the loop's thread, never inside this call. The strings and
- * options are copied. Fails only with EINVAL and ENOMEM; then ready is not called. */
+ * options are copied. Fails only with EINVAL, ENOMEM and, in a system that stops, ESTOPPING; then ready is not called. */
 WEIR_API int weir_model_load_async(weir_system *s, const char *model, const weir_load_options *options, weir_ready_fn *ready, void *data,
                                    weir_error **error);
 /** Stops the model's actors and gives the handle back; generations under way end with ECANCELLED or EEXITED. NULL does nothing. */
