@@ -8,18 +8,23 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-static void slot_fill(weir__slot *slot, weir_actor *a, const weir_spawn_options *o) {
+static void slot_fill(weir__slot *slot, weir_actor *a, const char *name, const weir_spawn_options *o) {
     uint64_t messages = o && o->mailbox_messages ? o->mailbox_messages : WEIR_MAILBOX_MESSAGES;
     uint64_t bytes = o && o->mailbox_bytes ? o->mailbox_bytes : WEIR_MAILBOX_BYTES;
     slot->actor = a;
     atomic_store_explicit(&slot->max_messages, least(messages, LIMIT_MESSAGES), memory_order_relaxed);
     atomic_store_explicit(&slot->max_bytes, least(bytes, LIMIT_BYTES), memory_order_relaxed);
-    atomic_store_explicit(&slot->refused, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->loop, a->loop, memory_order_relaxed);
+    weir__counter *counters[] = {&slot->refused, &slot->handled, &slot->sent, &slot->lost, &slot->peak, &slot->calls_open, &slot->busy};
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+        atomic_store_explicit(counters[i], 0, memory_order_relaxed);
+    weir__slot_name(slot, name);
 }
 
-static void actor_fill(weir_actor *a, weir_system *s, weir__compiled *c, void *state, const char *name) {
+static void actor_fill(weir_actor *a, weir__loop *l, weir__compiled *c, void *state, const char *name) {
     memset(a, 0, sizeof *a);
-    a->system = s;
+    a->system = l->system;
+    a->loop = l;
     a->compiled = c;
     a->state = state;
     a->stop.kind = WEIR__STOP;
@@ -38,18 +43,18 @@ int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const 
     weir_actor *a = NULL;
     weir__slot *slot = NULL;
     weir__compiled *c = NULL;
-    if (weir__inject(s, WEIR__INJECT_SPAWN) || !weir__ready_reserve(s, s->ready_count + s->living + 1))
+    if (weir__inject(s, WEIR__INJECT_SPAWN))
         goto fail;
     c = weir__behaviour_take(s, b);
     a = weir__pool_take(s, sizeof *a, NULL);
     if (!c || !a || !(slot = weir__ids_take(s, &s->actors)))
         goto fail;
-    actor_fill(a, s, c, state, name);
-    slot_fill(slot, a, options);
+    actor_fill(a, weir__here(s), c, state, name);
+    slot_fill(slot, a, name, options);
     a->slot = slot;
     a->address = weir__ids_live(&slot->id);
-    s->living++;
-    s->spawned++;
+    atomic_fetch_add_explicit(&s->living, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->spawned, 1, memory_order_relaxed);
     *out = a;
     return WEIR_OK;
 fail:
@@ -89,15 +94,15 @@ int weir_spawn(weir_system *s, const weir_behaviour *b, void *state, const weir_
 /* ---- the end ---- */
 
 static void drop_entry(weir_actor *a, weir__entry *e) {
-    weir_system *s = a->system;
+    weir__loop *l = a->loop;
     switch (e->kind) {
     case WEIR__MAIL:
-        weir__message_dead(s, weir__container(e, weir_message, entry), a->ending);
+        weir__message_dead(l, weir__container(e, weir_message, entry), a->ending);
         return;
     case WEIR__DOWN: {
         weir__monitor *m = weir__container(e, weir__monitor, entry);
         m->queued = false;
-        weir__monitor_free(s, m);
+        weir__monitor_free(l->system, m);
         return;
     }
     case WEIR__REPLY:
@@ -106,7 +111,7 @@ static void drop_entry(weir_actor *a, weir__entry *e) {
     case WEIR__TIMER: {
         weir__timer *t = weir__container(e, weir__timer, entry);
         t->queued = false;
-        weir__timer_free(s, t);
+        weir__timer_free(l, t);
         return;
     }
     case WEIR__STOP:
@@ -116,11 +121,11 @@ static void drop_entry(weir_actor *a, weir__entry *e) {
 
 /* Timers and calls first: from then on nothing can reach the actor but what is queued. */
 static void drop_own(weir_actor *a) {
-    weir_system *s = a->system;
+    weir__loop *l = a->loop;
     while (!weir__link_alone(&a->timers))
-        weir__timer_free(s, weir__container(a->timers.next, weir__timer, link));
+        weir__timer_free(l, weir__container(a->timers.next, weir__timer, link));
     while (!weir__link_alone(&a->calls))
-        weir__call_forget(s, weir__container(a->calls.next, weir__call, by_caller));
+        weir__call_forget(l, weir__container(a->calls.next, weir__call, by_caller));
 }
 
 static weir_error *end_error(const weir_actor *a) {
@@ -131,10 +136,10 @@ static weir_error *end_error(const weir_actor *a) {
 
 void weir__actor_end(weir_actor *a) {
     weir_system *s = a->system;
-    weir__inbox_take(s);
+    weir__inbox_take(a->loop);
     weir__ids_end(&a->slot->id);
     a->dead = true;
-    s->living--;
+    atomic_fetch_sub_explicit(&s->living, 1, memory_order_relaxed);
     drop_own(a);
     weir_error *error = end_error(a);
     weir__calls_fail(a, error);
@@ -171,7 +176,7 @@ static void end_with(weir_actor *a, int how, weir_error *why) {
 }
 
 void weir_exit(weir_actor *self, weir_error *why) {
-    if (!weir__check(self, "no actor") || !weir__usable(self->system) ||
+    if (!weir__check(self, "no actor") || !weir__usable_by(self) ||
         !weir__check(self != self->system->main, "the main actor lives as long as its system"))
         weir_error_free(why);
     else
@@ -196,7 +201,7 @@ int weir_kill(weir_system *s, weir_address address) {
     weir_error_free(a->why);
     a->why = NULL;
     a->ending = WEIR_EKILLED;
-    if (a != s->current)
+    if (a != a->loop->current)
         weir__actor_end(a);
     weir__verify_small(s);
     return WEIR_OK;
@@ -207,7 +212,7 @@ int weir_stop(weir_system *s, weir_address address) {
     int code = find_mortal(s, address, &a);
     if (code != WEIR_OK || a->stopping)
         return code;
-    weir__inbox_take(s);
+    weir__inbox_take(a->loop);
     a->stopping = true;
     weir__mail_push(a, &a->stop);
     return WEIR_OK;
@@ -216,14 +221,14 @@ int weir_stop(weir_system *s, weir_address address) {
 /* ---- holding ---- */
 
 void weir_hold(weir_actor *self) {
-    if (!weir__check(self, "no actor") || !weir__usable(self->system))
+    if (!weir__check(self, "no actor") || !weir__usable_by(self))
         return;
     if (self->held++ == 0)
         weir__cycle_check(self);
 }
 
 void weir_unhold(weir_actor *self) {
-    if (!weir__check(self, "no actor") || !weir__usable(self->system) || !weir__check(self->held, "weir_unhold without weir_hold"))
+    if (!weir__check(self, "no actor") || !weir__usable_by(self) || !weir__check(self->held, "weir_unhold without weir_hold"))
         return;
     if (--self->held == 0 && !self->ready && weir__mailbox_ready(self))
         weir__ready_push(self);

@@ -71,14 +71,14 @@ char *weir__strdup(weir_system *s, const char *text) {
 
 /* ---- pools ---- */
 
-void weir__pool_drain(weir_system *s) {
+void weir__pool_drain(weir__loop *l) {
     for (int i = 0; i < WEIR__POOLS; i++) {
-        for (weir__pooled *p = s->pools[i].free, *next; p; p = next) {
+        for (weir__pooled *p = l->pools[i].free, *next; p; p = next) {
             next = p->next;
             ASAN_UNPOISON_MEMORY_REGION(p + 1, ((weir__header *)p - 1)->size - sizeof(weir__header) - sizeof *p);
-            weir__free(s, p);
+            weir__free(l->system, p);
         }
-        s->pools[i] = (weir__pool){NULL, 0};
+        l->pools[i] = (weir__pool){NULL, 0};
     }
 }
 

@@ -4,71 +4,70 @@
 
 #include "internal.h"
 
-static void close_call(weir_system *s, weir__call *c) {
+static void close_call(weir__loop *l, weir__call *c) {
     c->open = false;
     weir__link_remove(&c->by_callee);
-    weir__due_clear(s, &c->due);
-    s->calls_ended++;
+    weir__due_clear(l, &c->due);
+    weir__add(&l->calls_ended, 1);
 }
 
-static void free_call(weir_system *s, weir__call *c) {
+static void free_call(weir__loop *l, weir__call *c) {
     if (c->timed)
-        weir__due_unreserve(s);
+        weir__due_unreserve(l);
     weir_body_free(c->reply.body);
     weir_error_free(c->error);
-    weir__ids_give(&s->calls, &c->id);
+    weir__ids_give(&l->calls, &c->id);
 }
 
 /* Its id is void from now on: nobody finds it again. */
 static void detach(weir__call *c) {
     weir__link_remove(&c->by_caller);
-    c->caller->calls_open--;
+    weir__add(&c->caller->slot->calls_open, (uint64_t)-1);
     weir__ids_end(&c->id);
 }
 
-void weir__call_end(weir_system *s, weir__call *c, weir_body *reply, weir_error *error) {
-    close_call(s, c);
+void weir__call_end(weir__loop *l, weir__call *c, weir_body *reply, weir_error *error) {
+    close_call(l, c);
     c->reply.body = reply;
     c->error = error;
     weir__own_push(c->caller, &c->reply.entry);
 }
 
 void weir__call_report(weir_actor *self, weir__call *c) {
-    weir_system *s = self->system;
     if (!c->forgotten) {
         detach(c);
         c->done(self, c->data, c->error ? NULL : &c->reply, c->error);
     }
-    free_call(s, c);
+    free_call(self->loop, c);
 }
 
-void weir__call_forget(weir_system *s, weir__call *c) {
+void weir__call_forget(weir__loop *l, weir__call *c) {
     bool queued = !c->open;
     if (c->open)
-        close_call(s, c);
+        close_call(l, c);
     detach(c);
     c->forgotten = true;
     if (!queued)
-        free_call(s, c);
+        free_call(l, c);
 }
 
 void weir_call_cancel(weir_actor *self, uint64_t session) {
-    if (!weir__check(self, "no actor") || !weir__usable(self->system))
+    if (!weir__check(self, "no actor") || !weir__usable_by(self))
         return;
-    weir_system *s = self->system;
-    weir__call *c = weir__ids_find(&s->calls, session);
+    weir__loop *l = self->loop;
+    weir__call *c = weir__ids_find(&l->calls, session);
     if (!c || c->caller != self)
         return;
-    s->late += !c->open && !c->error;
-    weir__call_forget(s, c);
-    weir__verify_small(s);
+    weir__add(&l->late, !c->open && !c->error);
+    weir__call_forget(l, c);
+    weir__verify_small(l->system);
 }
 
 void weir__calls_fail(weir_actor *callee, const weir_error *error) {
     while (!weir__link_alone(&callee->incoming)) {
         weir__call *c = weir__container(callee->incoming.next, weir__call, by_callee);
         weir__trace(callee->system, WEIR_TRACE_ERROR_REPLY, callee->address, c->caller->address, c->reply.verb, 0, weir_error_code(error));
-        weir__call_end(callee->system, c, NULL, weir_error_ref(error));
+        weir__call_end(callee->loop, c, NULL, weir_error_ref(error));
     }
 }
 
@@ -77,10 +76,11 @@ static const char *callee_name(const weir_system *s, const weir__call *c) {
     return slot ? slot->actor->name : NULL;
 }
 
-static void time_out(weir_system *s, weir__due *d) {
+static void time_out(weir__loop *l, weir__due *d) {
+    weir_system *s = l->system;
     weir__call *c = weir__container(d, weir__call, due);
     const char *name = callee_name(s, c);
-    weir__call_end(s, c, NULL,
+    weir__call_end(l, c, NULL,
                    weir_error_new(WEIR_ETIMEOUT, name, NULL, "the call of \"%s\" to %s was not answered in time",
                                   weir_verb_name(s, c->reply.verb), name ? name : "?"));
 }
@@ -94,29 +94,29 @@ static weir_actor *callee_of(weir_system *s, weir__link *l) {
 }
 
 /* The next actor that `a` waits for and that was not looked at yet; the actors carry the state of the search, so it needs no memory. */
-static weir_actor *visit_next(weir_system *s, weir_actor *a) {
+static weir_actor *visit_next(weir__loop *l, weir_actor *a) {
     while (a->held && a->visit_call != &a->calls) {
-        weir_actor *to = callee_of(s, a->visit_call);
+        weir_actor *to = callee_of(l->system, a->visit_call);
         a->visit_call = a->visit_call->next;
-        if (to && to->visit != s->visit)
+        if (to && to->visit != l->visit)
             return to;
     }
     return NULL;
 }
 
 /* Whether `from` waits for `target`, directly or through others. Then visit_from leads back from target to `from`. */
-static bool waits_for(weir_system *s, weir_actor *from, weir_actor *target) {
-    s->visit++;
+static bool waits_for(weir__loop *l, weir_actor *from, weir_actor *target) {
+    l->visit++;
     weir_actor *at = from, *before = NULL;
     while (at) {
-        if (at->visit != s->visit) {
-            at->visit = s->visit;
+        if (at->visit != l->visit) {
+            at->visit = l->visit;
             at->visit_from = before;
             at->visit_call = at->calls.next;
         }
         if (at == target)
             return true;
-        weir_actor *next = visit_next(s, at);
+        weir_actor *next = visit_next(l, at);
         before = at;
         at = next ? next : at->visit_from;
     }
@@ -145,24 +145,25 @@ static weir_error *cycle_error(weir_actor *self) {
 }
 
 void weir__cycle_check(weir_actor *self) {
-    weir_system *s = self->system;
+    weir__loop *loop = self->loop;
     for (weir__link *l = self->calls.next, *next; l != &self->calls; l = next) {
         next = l->next;
-        weir_actor *callee = callee_of(s, l);
-        if (callee && waits_for(s, callee, self))
-            weir__call_end(s, weir__container(l, weir__call, by_caller), NULL, cycle_error(self));
+        weir_actor *callee = callee_of(loop->system, l);
+        if (callee && waits_for(loop, callee, self))
+            weir__call_end(loop, weir__container(l, weir__call, by_caller), NULL, cycle_error(self));
     }
 }
 
 /* ---- making a call ---- */
 
 static weir__call *call_new(weir_actor *self, weir_address to, weir_verb verb, bool timed) {
-    weir_system *s = self->system;
-    weir__call *c = weir__ids_take(s, &s->calls);
+    weir__loop *l = self->loop;
+    weir_system *s = l->system;
+    weir__call *c = weir__ids_take(s, &l->calls);
     if (!c)
         return NULL;
-    if (timed && weir__due_reserve(s) != WEIR_OK) {
-        weir__ids_give(&s->calls, &c->id);
+    if (timed && weir__due_reserve(l) != WEIR_OK) {
+        weir__ids_give(&l->calls, &c->id);
         return NULL;
     }
     c->reply = (weir_message){{NULL, 0, WEIR__REPLY}, s, to, self->address, verb, WEIR__RESERVED, 0, 0, NULL};
@@ -175,8 +176,8 @@ static weir__call *call_new(weir_actor *self, weir_address to, weir_verb verb, b
     c->error = NULL;
     weir__link_init(&c->by_callee);
     weir__link_add(&self->calls, &c->by_caller);
-    self->calls_open++;
-    s->calls_made++;
+    weir__add(&self->slot->calls_open, 1);
+    weir__add(&l->calls_made, 1);
     weir__ids_live(&c->id);
     return c;
 }
@@ -185,9 +186,9 @@ static weir__call *call_new(weir_actor *self, weir_address to, weir_verb verb, b
 static void ask(weir_actor *self, weir__call *c, weir_body *body) {
     weir_system *s = self->system;
     weir__slot *slot = weir__ids_find(&s->actors, c->callee);
-    if (slot && self->held && waits_for(s, slot->actor, self)) {
+    if (slot && self->held && waits_for(self->loop, slot->actor, self)) {
         weir_body_free(body);
-        weir__call_end(s, c, NULL, cycle_error(self));
+        weir__call_end(self->loop, c, NULL, cycle_error(self));
         return;
     }
     int code = weir__message_accept(self, c->callee, c->reply.verb, body, weir__ids_of(&c->id), c->due.at);
@@ -195,7 +196,7 @@ static void ask(weir_actor *self, weir__call *c, weir_body *body) {
         weir__link_add(&slot->actor->incoming, &c->by_callee);
         return;
     }
-    weir__call_end(s, c, NULL,
+    weir__call_end(self->loop, c, NULL,
                    weir_error_new(code, slot ? slot->actor->name : NULL, NULL, "the call of \"%s\" was not accepted: %s",
                                   weir_verb_name(s, c->reply.verb), weir_code_text(code)));
 }
@@ -203,7 +204,7 @@ static void ask(weir_actor *self, weir__call *c, weir_body *body) {
 int weir_call(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, int64_t timeout, weir_reply_fn *done, void *data,
               uint64_t *session) {
     int code = WEIR_EINVAL;
-    if (!weir__check(self, "no actor") || !weir__usable(self->system) || !verb || !weir__check(done, "no callback"))
+    if (!weir__check(self, "no actor") || !weir__usable_by(self) || !verb || !weir__check(done, "no callback"))
         goto refused;
     code = WEIR_ENOMEM;
     weir__call *c = call_new(self, to, verb, timeout >= 0);
@@ -212,7 +213,7 @@ int weir_call(weir_actor *self, weir_address to, weir_verb verb, weir_body *body
     c->done = done;
     c->data = data;
     if (timeout >= 0)
-        weir__due_set(self->system, &c->due, weir__after(self->system, timeout ? timeout : WEIR_CALL_TIMEOUT));
+        weir__due_set(self->loop, &c->due, weir__after(self->system, timeout ? timeout : WEIR_CALL_TIMEOUT));
     if (session)
         *session = weir__ids_of(&c->id);
     ask(self, c, body);

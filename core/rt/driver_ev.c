@@ -27,37 +27,37 @@ static void woken(struct ev_loop *loop, ev_io *w, int events) {
 static void timer_due(struct ev_loop *loop, ev_io *w, int events) {
     (void)loop, (void)events;
     weir__drain_fd(w->fd);
-    ((weir_system *)w->data)->timer_set = 0;
+    ((weir__loop *)w->data)->timer_set = 0;
 }
 
-static void ev_close(weir_system *s) {
-    weir__ev *e = s->loop;
+static void ev_close(weir__loop *l) {
+    weir__ev *e = l->watchers;
     if (e && e->loop)
         ev_loop_destroy(e->loop);
-    if (s->timer_fd >= 0)
-        close(s->timer_fd);
-    if (s->wake_fd >= 0)
-        close(s->wake_fd);
-    weir__free(s, e);
+    if (l->timer_fd >= 0)
+        close(l->timer_fd);
+    if (l->wake_fd >= 0)
+        close(l->wake_fd);
+    weir__free(l->system, e);
 }
 
-static int ev_open(weir_system *s, weir_error **error) {
-    weir__ev *e = weir__alloc(s, sizeof *e);
-    s->loop = e;
+static int ev_open(weir__loop *l, weir_error **error) {
+    weir__ev *e = weir__alloc(l->system, sizeof *e);
+    l->watchers = e;
     if (!e)
         return weir_fail(error, WEIR_ENOMEM, "no memory for the loop");
-    s->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (s->wake_fd < 0)
+    l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (l->wake_fd < 0)
         return weir_fail(error, WEIR_EIO, "eventfd: %s", strerror(errno));
-    s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (s->timer_fd < 0)
+    l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (l->timer_fd < 0)
         return weir_fail(error, WEIR_EIO, "timerfd_create: %s", strerror(errno));
     e->loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV | EVFLAG_NOTIMERFD);
     if (!e->loop)
         return weir_fail(error, WEIR_EIO, "libev cannot make a loop on epoll: %s", strerror(errno));
-    ev_io_init(&e->wake, woken, s->wake_fd, EV_READ);
-    ev_io_init(&e->timer, timer_due, s->timer_fd, EV_READ);
-    e->timer.data = s;
+    ev_io_init(&e->wake, woken, l->wake_fd, EV_READ);
+    ev_io_init(&e->timer, timer_due, l->timer_fd, EV_READ);
+    e->timer.data = l;
     ev_io_start(e->loop, &e->wake);
     ev_io_start(e->loop, &e->timer);
     return WEIR_OK;
@@ -70,36 +70,37 @@ static int64_t ev_clock(const weir_system *s) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static size_t ev_choose(weir_system *s) {
-    (void)s;
+static size_t ev_choose(weir__loop *l) {
+    (void)l;
     return 0;
 }
 
-static void ev_poll(weir_system *s) {
-    ev_run(((weir__ev *)s->loop)->loop, EVRUN_NOWAIT);
+static void ev_poll(weir__loop *l) {
+    ev_run(((weir__ev *)l->watchers)->loop, EVRUN_NOWAIT);
 }
 
 /* Only when about to sleep, and only if it is set to something else; no due time: disarmed, so that an idle loop sleeps for good. */
-static void set_timer(weir_system *s) {
-    int64_t at = s->heap.count ? s->heap.at[1]->at : 0;
-    if (at == s->timer_set)
+static void set_timer(weir__loop *l) {
+    int64_t at = weir__due_next(l);
+    if (at == l->timer_set)
         return;
     struct itimerspec t = {{0, 0}, {at / 1000000000, at % 1000000000}};
-    timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
-    s->timer_set = at;
+    timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
+    l->timer_set = at;
 }
 
-static void ev_wait(weir_system *s) {
-    set_timer(s);
-    if (!weir__sleep_begin(s))
+static void ev_wait(weir__loop *l) {
+    set_timer(l);
+    if (!weir__sleep_begin(l))
         return;
-    ev_run(((weir__ev *)s->loop)->loop, EVRUN_ONCE);
-    weir__sleep_end(s);
+    ev_run(((weir__ev *)l->watchers)->loop, EVRUN_ONCE);
+    weir__sleep_end(l);
 }
 
-static bool ev_advance(weir_system *s) {
-    (void)s;
+static bool ev_advance(weir__loop *l) {
+    (void)l;
     return false;
 }
 
-const weir__driver weir__driver_ev = {WEIR_TURN_MESSAGES, ev_open, ev_close, ev_clock, ev_choose, ev_poll, ev_wait, ev_advance};
+const weir__driver weir__driver_ev = {WEIR_TURN_MESSAGES, ev_open,      ev_close, ev_clock, ev_choose, ev_poll, ev_wait,
+                                      ev_advance,         weir__wake_fd};

@@ -1,6 +1,6 @@
 /* internal.h: the structures that the files of core/rt share. Nothing outside of core/rt includes it.
  *
- * Threads: everything belongs to the loop's thread, unless a field is _Atomic or its comment says otherwise. */
+ * Threads: an actor and everything of weir__loop belong to the thread that drives that loop, unless a field is _Atomic or its comment says otherwise. */
 #ifndef WEIR_RT_INTERNAL_H
 #define WEIR_RT_INTERNAL_H
 
@@ -106,6 +106,19 @@ static inline uint64_t weir__ids_of(const weir__id *r) {
     return (uint64_t)r->index << WEIR__GENERATION_BITS | atomic_load_explicit(&r->live, memory_order_relaxed);
 }
 
+typedef struct weir__loop weir__loop;
+
+/* ---- counters: one thread writes, any may read ---- */
+
+typedef _Atomic uint64_t weir__counter;
+
+static inline void weir__add(weir__counter *c, uint64_t n) {
+    atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n, memory_order_relaxed);
+}
+static inline uint64_t weir__get(const weir__counter *c) {
+    return atomic_load_explicit(c, memory_order_relaxed);
+}
+
 /* ---- queues ---- */
 
 /* MAIL: a message. STOP: the wish that an actor ends. DOWN: a monitored actor ended. REPLY: a call ended. TIMER: a timer is due. */
@@ -144,7 +157,7 @@ typedef struct weir__due {
     int64_t at;
     uint64_t order; /* equal times come in the order they were set */
     size_t place;   /* in the heap, from 1; 0: not in it */
-    void (*fire)(weir_system *s, struct weir__due *d);
+    void (*fire)(weir__loop *l, struct weir__due *d);
 } weir__due;
 
 typedef struct weir__heap {
@@ -153,24 +166,28 @@ typedef struct weir__heap {
     uint64_t order;
 } weir__heap;
 
-int weir__due_reserve(weir_system *s); /* a place for one more due time, so that setting it cannot fail. ENOMEM */
-void weir__due_unreserve(weir_system *s);
-void weir__due_set(weir_system *s, weir__due *d, int64_t at);
-void weir__due_clear(weir_system *s, weir__due *d);
-void weir__due_fire(weir_system *s, int64_t now); /* all that are due */
-int64_t weir__later(int64_t at, int64_t ns);      /* at + ns, at most INT64_MAX */
-int64_t weir__after(weir_system *s, int64_t ns);  /* weir__later from now */
+int weir__due_reserve(weir__loop *l); /* a place for one more due time, so that setting it cannot fail. ENOMEM */
+void weir__due_unreserve(weir__loop *l);
+void weir__due_set(weir__loop *l, weir__due *d, int64_t at);
+void weir__due_clear(weir__loop *l, weir__due *d);
+void weir__due_fire(weir__loop *l, int64_t now); /* all that are due */
+int64_t weir__due_next(const weir__loop *l);     /* the earliest; 0: none */
+int64_t weir__later(int64_t at, int64_t ns);     /* at + ns, at most INT64_MAX */
+int64_t weir__after(weir_system *s, int64_t ns); /* weir__later from now */
 
 /* ---- actors ---- */
 
-/* A place in the actor table. It outlives the actors in it, so that other threads may reserve in its mailbox without a lock. */
+/* A place in the actor table. It outlives the actors in it, so that other threads may reserve in its mailbox and read its counters without a lock; what
+ * they read may be of the next actor in it, so they look at the id again. What is not counted is written before `live`. */
 typedef struct weir__slot {
     weir__id id;
-    weir_actor *actor;
-    _Atomic uint64_t load;         /* mail accepted and not yet taken: messages in the low 24 bits, bytes above. Any thread */
-    _Atomic uint64_t max_messages; /* written before `live`. Any thread */
-    _Atomic uint64_t max_bytes;
+    weir_actor *actor; /* its loop's thread only */
+    _Atomic(weir__loop *) loop;
+    _Atomic uint64_t load; /* mail accepted and not yet taken: messages in the low 24 bits, bytes above. Any thread */
+    _Atomic uint64_t max_messages, max_bytes;
     _Atomic uint64_t refused;
+    _Atomic uint64_t name[WEIR_MAX_NAME / 8];
+    weir__counter handled, sent, lost, peak, calls_open, busy;
 } weir__slot;
 
 /* A behaviour with its verbs interned, shared by its actors (behaviour.c). */
@@ -186,7 +203,9 @@ typedef struct weir__compiled {
 
 struct weir_actor {
     weir_system *system;
+    weir__loop *loop;
     weir__slot *slot;
+    weir_actor *ready_next; /* in the run queue */
     weir_address address;
     weir__compiled *compiled;
     void *state;
@@ -207,9 +226,7 @@ struct weir_actor {
     weir__link timers;   /* weir__timer.link */
     weir__link watching; /* weir__monitor.by_watcher */
     weir__link watchers; /* weir__monitor.by_target */
-    uint64_t handled, sent, lost, peak, calls_open;
-    int64_t busy;
-    uint64_t visit; /* search for cycles (call.c) */
+    uint64_t visit;      /* search for cycles (call.c) */
     weir_actor *visit_from;
     weir__link *visit_call;
     char name[WEIR_MAX_NAME];
@@ -334,13 +351,14 @@ typedef struct weir__lingers {
 /* What a driver decides: which ready actor is next, what time it is, how to wait. */
 typedef struct weir__driver {
     unsigned turn; /* messages an actor handles in one turn */
-    int (*open)(weir_system *s, weir_error **error);
-    void (*close)(weir_system *s);
+    int (*open)(weir__loop *l, weir_error **error);
+    void (*close)(weir__loop *l);
     int64_t (*now)(const weir_system *s); /* any thread */
-    size_t (*choose)(weir_system *s);     /* of s->ready_count ready actors */
-    void (*poll)(weir_system *s);         /* looks at the outside without waiting */
-    void (*wait)(weir_system *s);         /* until something happens; may return for nothing */
-    bool (*advance)(weir_system *s);      /* makes something happen that needs no waiting: stream work, a jump of the clock */
+    size_t (*choose)(weir__loop *l);      /* of l->ready_count ready actors */
+    void (*poll)(weir__loop *l);          /* looks at the outside without waiting */
+    void (*wait)(weir__loop *l);          /* until something happens; may return for nothing */
+    bool (*advance)(weir__loop *l);       /* makes something happen that needs no waiting: stream work, a jump of the clock */
+    void (*wake)(weir__loop *l);          /* ends a wait. Any thread, async-signal-safe */
 } weir__driver;
 
 extern const weir__driver weir__driver_ev, weir__driver_test;
@@ -351,15 +369,42 @@ typedef struct weir__fault {
 
 enum { WEIR__LINE = 64 }; /* bytes between what different threads write: a line of cache */
 
+/* A scheduler: a run queue, due times, and the thread that drives it. */
+struct weir__loop {
+    weir_system *system;
+    const weir__driver *driver;
+    unsigned index; /* 0: the main loop */
+    int wake_fd;    /* eventfd, written by `wake` */
+
+    /* written by any thread */
+    uint8_t apart1[WEIR__LINE];
+    _Atomic(weir__entry *) inbox; /* what other threads posted, newest first */
+    _Atomic bool asleep;          /* whoever posts must wake the loop */
+    uint8_t apart2[WEIR__LINE];
+
+    weir__ids calls, timers;
+    weir__heap heap;
+    weir__pool pools[WEIR__POOLS];
+    weir_actor *ready_first, *ready_last;
+    size_t ready_count;
+    weir_actor *current;
+    int64_t now; /* the clock at the end of the last turn */
+    bool running;
+    uint64_t visit; /* search for cycles */
+    weir__counter sent, handled, dead, queued, arrived, calls_made, calls_ended, late, timers_live;
+
+    void *watchers;    /* driver_ev's */
+    int timer_fd;      /* driver_ev */
+    int64_t timer_set; /* driver_ev: what timer_fd is set to, 0: to nothing */
+};
+
 struct weir_system {
     /* read by any thread, hardly ever written */
-    const weir__driver *driver;
     weir_alloc_fn *alloc;
     void *alloc_data;
-    void *thread;                   /* weir__thread() of the loop's thread */
+    void *thread;                   /* weir__thread() of the main loop's thread */
     const volatile uint8_t *parent; /* a page that the kernel wipes in a forked child; its first byte is 1 elsewhere */
     int parent_pid;                 /* asked instead where the kernel cannot wipe; 0: not needed */
-    int wake_fd;                    /* eventfd. Any thread writes to it */
     _Atomic bool stopped;           /* nothing is accepted any more */
     _Atomic uint32_t armed;         /* faults */
     weir__fault faults[WEIR__INJECT_POINTS];
@@ -370,35 +415,26 @@ struct weir_system {
 
     /* written by any thread */
     uint8_t apart1[WEIR__LINE];
-    _Atomic(weir_message *) inbox; /* posted by other threads, newest first */
-    _Atomic uint64_t posted, inflight, refused;
+    _Atomic uint64_t posted, refused; /* posted: by threads that drive no loop, and notices */
     _Atomic int64_t pending;
-    _Atomic bool asleep, quit; /* asleep: a poster must write to wake_fd */
-    _Atomic bool settled;      /* pending work has come to its end since the loop slept last */
+    _Atomic bool quit;
+    _Atomic bool settled; /* pending work has come to its end since the main loop slept last */
     uint8_t apart2[WEIR__LINE];
     _Atomic uint64_t bytes, blocks;
     uint8_t apart3[WEIR__LINE];
+    _Atomic uint64_t living, spawned;
 
-    /* the loop's */
-    weir__ids calls, timers;
-    weir__heap heap;
+    pthread_mutex_t lock; /* for: free places in the actor table, behaviours, attachments */
     weir__compiled *behaviours;
-    weir__pool pools[WEIR__POOLS];
     weir__attachment *attachments;
+
     weir_actor *main;
-    weir_actor **ready; /* ring of ready_room places, at least as many as actors */
-    size_t ready_first, ready_count, ready_room;
-    weir_actor *current;
-    int64_t now; /* the clock at the end of the last turn */
-    bool running, stopping;
-    uint64_t visit; /* search for cycles */
+    weir__loop *here; /* the loop that the main thread drives: the main loop; the test driver's turn */
+    weir__loop main_loop;
+    bool stopping;
     weir_trace_fn *trace;
     void *trace_data;
-    uint64_t sent, handled, dead, queued, calls_made, calls_ended, late, living, spawned, timers_live;
 
-    void *loop;            /* driver_ev: its watchers */
-    int timer_fd;          /* driver_ev */
-    int64_t timer_set;     /* driver_ev: what timer_fd is set to, 0: to nothing */
     _Atomic int64_t clock; /* driver_test. Any thread reads */
     uint64_t random;       /* driver_test */
     weir__drain_fn *drain;
@@ -413,18 +449,22 @@ static inline void *weir__thread(void) {
     return (void *)pthread_self();
 #endif
 }
-static inline bool weir__here(const weir_system *s) { /* on the loop's thread */
-    return s->thread == weir__thread();
+/* The loop that the calling thread drives; NULL: none of this system's. */
+static inline weir__loop *weir__here(const weir_system *s) {
+    return s->thread == weir__thread() ? s->here : NULL;
 }
 static inline bool weir__forked(const weir_system *s) {
     return !*s->parent || (s->parent_pid && s->parent_pid != (int)getpid());
 }
-/* What every call on the loop's thread begins with. */
-#define weir__usable(s) (!weir__forked(s) && weir__check(weir__here(s), "called on a thread that does not drive the system's loop"))
+/* What a call on any loop's thread begins with; and one that is made for an actor. */
+#define weir__usable(s) (!weir__forked(s) && weir__check(weir__here(s) != NULL, "called on a thread that drives no loop of the system"))
+#define weir__usable_by(a)                                                                                                                 \
+    (!weir__forked((a)->system) &&                                                                                                         \
+     weir__check(weir__here((a)->system) == (a)->loop, "called on a thread that does not drive the actor's loop"))
 
 /* alloc.c */
 void *weir__alloc_raw(weir_system *s, size_t n); /* not zeroed */
-void weir__pool_drain(weir_system *s);
+void weir__pool_drain(weir__loop *l);
 
 /* ---- pools, inline: each message takes and gives three blocks, mostly of sizes known here ---- */
 
@@ -443,9 +483,9 @@ static inline int weir__pool_of(size_t n, size_t *room) {
     *room = (size_t)1 << bits;
     return bits - 9 + WEIR__POOL_SMALL / WEIR__POOL_STEP;
 }
-static inline void *weir__pool_pop(weir_system *s, int i, size_t size) { /* NULL: empty, or another thread's */
-    weir__pool *pool = &s->pools[i];
-    if (!weir__here(s) || !pool->free)
+static inline void *weir__pool_pop(weir__loop *l, int i, size_t size) { /* NULL: empty */
+    weir__pool *pool = &l->pools[i];
+    if (!pool->free)
         return NULL;
     weir__pooled *p = pool->free;
     ASAN_UNPOISON_MEMORY_REGION(p + 1, size - sizeof *p);
@@ -453,9 +493,9 @@ static inline void *weir__pool_pop(weir_system *s, int i, size_t size) { /* NULL
     pool->count--;
     return p;
 }
-static inline bool weir__pool_push(weir_system *s, int i, size_t size, void *block) {
-    weir__pool *pool = &s->pools[i];
-    if (!weir__here(s) || pool->count * size >= WEIR__POOL_KEEP)
+static inline bool weir__pool_push(weir__loop *l, int i, size_t size, void *block) {
+    weir__pool *pool = &l->pools[i];
+    if (pool->count * size >= WEIR__POOL_KEEP)
         return false;
     weir__pooled *p = (weir__pooled *)block;
     p->next = pool->free;
@@ -470,14 +510,16 @@ static inline void *weir__pool_take(weir_system *s, size_t n, size_t *room) {
     int i = weir__pool_of(n, &size);
     if (room)
         *room = size;
-    void *p = i >= 0 ? weir__pool_pop(s, i, size) : NULL;
+    weir__loop *l = weir__here(s);
+    void *p = i >= 0 && l ? weir__pool_pop(l, i, size) : NULL;
     return p ? p : weir__alloc_raw(s, size);
 }
 /* n: as asked for, or its room. Any thread */
 static inline void weir__pool_give(weir_system *s, void *p, size_t n) {
     size_t size;
     int i = weir__pool_of(n, &size);
-    if (i < 0 || !weir__pool_push(s, i, size, p))
+    weir__loop *l = weir__here(s);
+    if (i < 0 || !l || !weir__pool_push(l, i, size, p))
         weir__free(s, p);
 }
 
@@ -496,7 +538,7 @@ bool weir__mailbox_ready(const weir_actor *a);
 weir_message *weir__message_new(weir_system *s, weir_address from, weir_address to, weir_verb verb,
                                 weir_body *body); /* body is not taken */
 void weir__message_free(weir_system *s, weir_message *m);
-void weir__message_dead(weir_system *s, weir_message *m, int why); /* frees it */
+void weir__message_dead(weir__loop *l, weir_message *m, int why); /* frees it */
 int weir__message_accept(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, uint64_t session,
                          int64_t deadline);                   /* body is taken */
 void weir__message_handle(weir_actor *self, weir_message *m); /* frees it */
@@ -504,14 +546,14 @@ void weir__trace(weir_system *s, enum weir_trace kind, weir_address from, weir_a
 
 /* call.c */
 void weir__call_report(weir_actor *self, weir__call *c);
-void weir__call_end(weir_system *s, weir__call *c, weir_body *reply, weir_error *error); /* both taken; one of them may be given */
-void weir__call_forget(weir_system *s, weir__call *c);                                   /* its caller ends */
-void weir__calls_fail(weir_actor *callee, const weir_error *error);                      /* ends what it would have answered */
-void weir__cycle_check(weir_actor *self); /* became held: ends its calls that close a cycle */
+void weir__call_end(weir__loop *l, weir__call *c, weir_body *reply, weir_error *error); /* both taken; one of them may be given */
+void weir__call_forget(weir__loop *l, weir__call *c);                                   /* its caller ends */
+void weir__calls_fail(weir_actor *callee, const weir_error *error);                     /* ends what it would have answered */
+void weir__cycle_check(weir_actor *self);                                               /* became held: ends its calls that close a cycle */
 
 /* timer.c */
 void weir__timer_tick(weir_actor *self, weir__timer *t);
-void weir__timer_free(weir_system *s, weir__timer *t);
+void weir__timer_free(weir__loop *l, weir__timer *t);
 
 /* monitor.c */
 void weir__monitor_report(weir_actor *self, weir__monitor *m);
@@ -539,19 +581,23 @@ void weir__registry_fini(weir_system *s, weir__registry *r);
 void weir__lingers_init(weir__lingers *l);
 void weir__lingers_fini(weir_system *s, weir__lingers *l); /* frees the notices that still wait */
 
+/* slot.c */
+void weir__slot_name(weir__slot *slot, const char *name);               /* before it lives */
+bool weir__slot_text(const weir_system *s, weir_address a, char *name); /* WEIR_MAX_NAME bytes; false: no such actor. Any thread */
+
 /* inbox.c */
-void weir__inbox_push(weir_system *s, weir_message *m); /* any thread */
-void weir__inbox_take(weir_system *s);
-void weir__wake(weir_system *s);        /* any thread, async-signal-safe */
-void weir__drain_fd(int fd);            /* an eventfd or timerfd is not readable any more */
-bool weir__sleep_begin(weir_system *s); /* false: there is work after all */
-void weir__sleep_end(weir_system *s);
+void weir__inbox_push(weir__loop *l, weir__entry *e); /* any thread */
+void weir__inbox_take(weir__loop *l);
+void weir__wake(weir__loop *l);        /* any thread, async-signal-safe */
+void weir__wake_fd(weir__loop *l);     /* writes to wake_fd */
+void weir__drain_fd(int fd);           /* an eventfd or timerfd is not readable any more */
+bool weir__sleep_begin(weir__loop *l); /* false: there is work after all */
+void weir__sleep_end(weir__loop *l);
 
 /* loop.c */
-bool weir__ready_reserve(weir_system *s, size_t actors);
 void weir__ready_push(weir_actor *a);
-weir_actor *weir__ready_pop(weir_system *s);
-int weir__loop_run(weir_system *s, bool (*done)(void *data), void *data);
+weir_actor *weir__ready_pop(weir__loop *l);
+int weir__loop_run(weir__loop *l, bool (*done)(void *data), void *data);
 
 /* verify.c */
 void weir__verify_small(weir_system *s); /* weir__verify where it is affordable: in small systems */

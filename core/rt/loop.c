@@ -1,38 +1,31 @@
 /* loop.c: the run queue and the turns. Which ready actor is next, what time it is and how to wait is the driver's. */
 #include "internal.h"
 
-/* ---- run queue: a ring, so that a driver may choose any place in it ---- */
-
-bool weir__ready_reserve(weir_system *s, size_t actors) {
-    if (actors <= s->ready_room)
-        return true;
-    size_t room = s->ready_room ? s->ready_room * 2 : 64;
-    while (room < actors)
-        room *= 2;
-    weir_actor **ring = weir__alloc_raw(s, room * sizeof *ring);
-    if (!ring)
-        return false;
-    for (size_t i = 0; i < s->ready_count; i++)
-        ring[i] = s->ready[(s->ready_first + i) & (s->ready_room - 1)];
-    weir__free(s, s->ready);
-    s->ready = ring;
-    s->ready_room = room;
-    s->ready_first = 0;
-    return true;
-}
+/* ---- run queue: links in the actors, so that becoming ready needs no memory ---- */
 
 void weir__ready_push(weir_actor *a) {
-    weir_system *s = a->system;
+    weir__loop *l = a->loop;
     a->ready = true;
-    s->ready[(s->ready_first + s->ready_count++) & (s->ready_room - 1)] = a;
+    a->ready_next = NULL;
+    if (l->ready_count++)
+        l->ready_last->ready_next = a;
+    else
+        l->ready_first = a;
+    l->ready_last = a;
 }
 
-weir_actor *weir__ready_pop(weir_system *s) {
-    size_t mask = s->ready_room - 1, at = s->driver->choose(s);
-    weir_actor **first = &s->ready[s->ready_first], **chosen = &s->ready[(s->ready_first + at) & mask], *a = *chosen;
-    *chosen = *first;
-    s->ready_first = (s->ready_first + 1) & mask;
-    s->ready_count--;
+/* Takes out the one that the driver chooses; finding it costs its distance from the front. */
+weir_actor *weir__ready_pop(weir__loop *l) {
+    weir_actor **at = &l->ready_first, *before = NULL;
+    for (size_t n = l->driver->choose(l); n; n--) {
+        before = *at;
+        at = &(*at)->ready_next;
+    }
+    weir_actor *a = *at;
+    *at = a->ready_next;
+    if (l->ready_last == a)
+        l->ready_last = before;
+    l->ready_count--;
     return a;
 }
 
@@ -68,25 +61,25 @@ static void dispatch(weir_actor *a, weir__entry *e) {
 /* Handles what the actor may get, up to the driver's count. The clock is read after 1, 2, 4, ... messages: slow handlers end their turn soon,
  * and 64 fast ones cost seven readings. */
 static void handle_some(weir_actor *a, int64_t until) {
-    weir_system *s = a->system;
-    for (unsigned n = 1; n <= s->driver->turn && !a->ending; n++) {
+    weir__loop *l = a->loop;
+    for (unsigned n = 1; n <= l->driver->turn && !a->ending; n++) {
         weir__entry *e = weir__mailbox_next(a);
         if (!e)
             return;
         dispatch(a, e);
-        if ((n & (n - 1)) == 0 && weir__mailbox_ready(a) && weir_now(s) >= until)
+        if ((n & (n - 1)) == 0 && weir__mailbox_ready(a) && weir_now(l->system) >= until)
             return;
     }
 }
 
 static void turn(weir_actor *a, int64_t until) {
-    weir_system *s = a->system;
-    s->current = a;
+    weir__loop *l = a->loop;
+    l->current = a;
     handle_some(a, until);
-    s->current = NULL;
-    int64_t now = weir_now(s);
-    a->busy += now - s->now;
-    s->now = now;
+    l->current = NULL;
+    int64_t now = weir_now(l->system);
+    weir__add(&a->slot->busy, (uint64_t)(now - l->now));
+    l->now = now;
     a->ready = false;
     if (a->ending)
         weir__actor_end(a);
@@ -94,63 +87,64 @@ static void turn(weir_actor *a, int64_t until) {
         weir__ready_push(a);
 }
 
-static bool finished(weir_system *s, bool (*done)(void *data), void *data) {
+static bool finished(weir__loop *l, bool (*done)(void *data), void *data) {
+    weir_system *s = l->system;
     return atomic_load_explicit(&s->quit, memory_order_relaxed) || weir__forked(s) || (done && done(data));
 }
 
 /* Turns until no actor is ready or it is time to look at the outside. True: the run is over. */
-static bool turns(weir_system *s, bool (*done)(void *data), void *data) {
-    int64_t until = weir__later(s->now, WEIR_TURN_NS);
-    while (s->ready_count) {
-        weir_actor *a = weir__ready_pop(s);
+static bool turns(weir__loop *l, bool (*done)(void *data), void *data) {
+    int64_t until = weir__later(l->now, WEIR_TURN_NS);
+    while (l->ready_count) {
+        weir_actor *a = weir__ready_pop(l);
         if (a->dead) {
             weir__actor_release(a);
             continue;
         }
         turn(a, until);
-        if (finished(s, done, data))
+        if (finished(l, done, data))
             return true;
-        weir__inbox_take(s);
-        if (s->now >= until)
+        weir__inbox_take(l);
+        if (l->now >= until)
             break;
     }
     return false;
 }
 
 /* Pending work posts before it stops counting, so the count is read first. */
-static bool nothing_left(weir_system *s) {
-    return atomic_load(&s->pending) == 0 && !atomic_load(&s->inbox) && s->ready_count == 0 && s->heap.count == 0;
+static bool nothing_left(weir__loop *l) {
+    return atomic_load(&l->system->pending) == 0 && !atomic_load(&l->inbox) && l->ready_count == 0 && l->heap.count == 0;
 }
 
-static void iterate(weir_system *s, bool (*done)(void *data), void *data) {
+static void iterate(weir__loop *l, bool (*done)(void *data), void *data) {
     for (;;) {
-        weir__inbox_take(s);
-        s->now = weir_now(s);
-        if (!weir__forked(s))
-            weir__due_fire(s, s->now);
-        if (finished(s, done, data) || turns(s, done, data))
+        weir__inbox_take(l);
+        l->now = weir_now(l->system);
+        if (!weir__forked(l->system))
+            weir__due_fire(l, l->now);
+        if (finished(l, done, data) || turns(l, done, data))
             return;
-        weir__verify_small(s);
-        if (s->ready_count)
-            s->driver->poll(s);
-        else if (s->driver->advance(s))
+        weir__verify_small(l->system);
+        if (l->ready_count)
+            l->driver->poll(l);
+        else if (l->driver->advance(l))
             continue;
-        else if (!done && nothing_left(s))
+        else if (!done && nothing_left(l))
             return;
         else
-            s->driver->wait(s);
+            l->driver->wait(l);
     }
 }
 
-int weir__loop_run(weir_system *s, bool (*done)(void *data), void *data) {
-    s->running = true;
-    iterate(s, done, data);
-    s->running = false;
-    atomic_store(&s->quit, false);
+int weir__loop_run(weir__loop *l, bool (*done)(void *data), void *data) {
+    l->running = true;
+    iterate(l, done, data);
+    l->running = false;
+    atomic_store(&l->system->quit, false);
     return WEIR_OK;
 }
 
 void weir_system_quit(weir_system *s) {
     atomic_store(&s->quit, true);
-    weir__wake(s);
+    weir__wake(&s->main_loop);
 }

@@ -49,8 +49,8 @@ void weir__mail_push(weir_actor *a, weir__entry *e) {
     e->arrival = a->arrivals++;
     weir__queue_push(&a->mail, e);
     uint64_t messages = atomic_load_explicit(&a->slot->load, memory_order_relaxed) & MESSAGE_MASK;
-    if (messages > a->peak)
-        a->peak = messages;
+    if (messages > weir__get(&a->slot->peak))
+        atomic_store_explicit(&a->slot->peak, messages, memory_order_relaxed);
     if (!a->ready && !a->held)
         weir__ready_push(a);
 }

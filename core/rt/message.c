@@ -19,22 +19,22 @@ void weir__message_free(weir_system *s, weir_message *m) {
 }
 
 /* Mail leaves its queue: its place in the mailbox is free again. */
-static void leave(weir_system *s, const weir_message *m) {
-    s->queued--;
+static void leave(weir__loop *l, const weir_message *m) {
+    weir__add(&l->queued, (uint64_t)-1);
     if (!(m->flags & WEIR__RESERVED))
-        weir__slot_release(weir__ids_at(&s->actors, (uint32_t)(m->to >> WEIR__GENERATION_BITS)), weir__body_size(m->body));
+        weir__slot_release(weir__ids_at(&l->system->actors, (uint32_t)(m->to >> WEIR__GENERATION_BITS)), weir__body_size(m->body));
 }
 
 /* After it has left. */
-static void dead_letter(weir_system *s, weir_message *m, int why) {
-    s->dead++;
-    weir__trace(s, WEIR_TRACE_DEAD, m->from, m->to, m->verb, weir__body_size(m->body), why);
+static void dead_letter(weir__loop *l, weir_message *m, int why) {
+    weir__add(&l->dead, 1);
+    weir__trace(l->system, WEIR_TRACE_DEAD, m->from, m->to, m->verb, weir__body_size(m->body), why);
 }
 
-void weir__message_dead(weir_system *s, weir_message *m, int why) {
-    leave(s, m);
-    dead_letter(s, m, why);
-    weir__message_free(s, m);
+void weir__message_dead(weir__loop *l, weir_message *m, int why) {
+    leave(l, m);
+    dead_letter(l, m, why);
+    weir__message_free(l->system, m);
 }
 
 /* ---- sending ---- */
@@ -62,11 +62,12 @@ static int reserve(weir_system *s, weir_address from, weir_address to, weir_verb
 }
 
 /* On the loop's thread: straight into the mailbox, behind what this thread may have posted before. */
-static void enqueue(weir_system *s, weir_message *m) {
-    weir__inbox_take(s);
+static void enqueue(weir__loop *l, weir_message *m) {
+    weir_system *s = l->system;
+    weir__inbox_take(l);
     weir__slot *slot = weir__ids_find(&s->actors, m->to);
-    s->sent++;
-    s->queued++;
+    weir__add(&l->sent, 1);
+    weir__add(&l->queued, 1);
     weir__trace(s, m->session ? WEIR_TRACE_CALL : WEIR_TRACE_SEND, m->from, m->to, m->verb, weir__body_size(m->body), WEIR_OK);
     weir__mail_push(slot->actor, &m->entry);
 }
@@ -78,13 +79,13 @@ int weir__message_accept(weir_actor *self, weir_address to, weir_verb verb, weir
         return code;
     m->session = session;
     m->deadline = deadline;
-    self->sent++;
-    enqueue(self->system, m);
+    weir__add(&self->slot->sent, 1);
+    enqueue(self->loop, m);
     return WEIR_OK;
 }
 
 int weir_send(weir_actor *self, weir_address to, weir_verb verb, weir_body *body) {
-    if (!weir__check(self, "no actor") || !weir__usable(self->system) || !verb) {
+    if (!weir__check(self, "no actor") || !weir__usable_by(self) || !verb) {
         weir_body_free(body);
         return WEIR_EINVAL;
     }
@@ -100,12 +101,13 @@ int weir_post(weir_system *s, weir_address from, weir_address to, weir_verb verb
     int code = reserve(s, from, to, verb, body, &m);
     if (code != WEIR_OK)
         return code;
-    if (weir__here(s)) {
-        enqueue(s, m);
+    weir__loop *here = weir__here(s);
+    if (here) {
+        enqueue(here, m);
         return WEIR_OK;
     }
     atomic_fetch_add_explicit(&s->posted, 1, memory_order_relaxed);
-    weir__inbox_push(s, m);
+    weir__inbox_push(&s->main_loop, &m->entry);
     return WEIR_OK;
 }
 
@@ -125,7 +127,7 @@ weir__notice *weir__notice_new(weir_system *s, weir_address from, weir_address t
 void weir__notice_post(weir__notice *n) {
     weir_system *s = n->message.system;
     atomic_fetch_add_explicit(&s->posted, 1, memory_order_relaxed);
-    weir__inbox_push(s, &n->message);
+    weir__inbox_push(&s->main_loop, &n->message.entry);
 }
 
 void weir__notice_free(weir__notice *n) {
@@ -143,15 +145,15 @@ static void unanswered(weir_actor *self, const weir_message *m, bool handled);
 void weir__message_handle(weir_actor *self, weir_message *m) {
     weir_system *s = self->system;
     weir_receive_fn *handle = weir__behaviour_find(self->compiled, m->verb);
-    leave(s, m);
+    leave(self->loop, m);
     if (!handle && !m->session) {
-        self->lost++;
-        dead_letter(s, m, WEIR_EVERB);
+        weir__add(&self->slot->lost, 1);
+        dead_letter(self->loop, m, WEIR_EVERB);
         weir__message_free(s, m);
         return;
     }
-    s->handled++;
-    self->handled++;
+    weir__add(&self->loop->handled, 1);
+    weir__add(&self->slot->handled, 1);
     self->current = m;
     self->answered = !m->session;
     if (handle)
@@ -186,16 +188,17 @@ weir_body *weir_message_body(const weir_message *m) {
 
 /* Ends the open call `session` that self is to answer; both values are taken. A call that is not open any more: late, nothing happens. */
 static int answer(weir_actor *self, uint64_t session, weir_body *body, weir_error *error) {
-    weir_system *s = self->system;
-    weir__call *c = weir__ids_find(&s->calls, session);
+    weir__loop *l = self->loop;
+    weir_system *s = l->system;
+    weir__call *c = weir__ids_find(&l->calls, session);
     if (c && c->open && c->callee == self->address) {
         weir__trace(s, error ? WEIR_TRACE_ERROR_REPLY : WEIR_TRACE_REPLY, self->address, c->caller->address, c->reply.verb,
                     weir__body_size(body), weir_error_code(error));
-        weir__call_end(s, c, body, error);
+        weir__call_end(l, c, body, error);
         return WEIR_OK;
     }
     int code = c && c->open ? WEIR_EINVAL : WEIR_OK;
-    s->late += code == WEIR_OK;
+    weir__add(&l->late, code == WEIR_OK);
     weir_body_free(body);
     weir_error_free(error);
     return code;
@@ -253,7 +256,7 @@ weir_reply_to weir_defer(weir_actor *self, const weir_message *m) {
 
 /* A caller that has ended makes the token inert, with ENOACTOR. */
 static int token(weir_actor *self, weir_reply_to to) {
-    if (!weir__check(self, "no actor") || !weir__usable(self->system))
+    if (!weir__check(self, "no actor") || !weir__usable_by(self))
         return WEIR_EINVAL;
     return !to.session || weir__ids_find(&self->system->actors, to.caller) ? WEIR_OK : WEIR_ENOACTOR;
 }

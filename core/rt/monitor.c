@@ -29,7 +29,7 @@ static void queue(weir__monitor *m, weir_error *why) {
 }
 
 int weir_monitor(weir_actor *self, weir_address a) {
-    if (!weir__check(self, "no actor") || !weir__usable(self->system))
+    if (!weir__check(self, "no actor") || !weir__usable_by(self))
         return WEIR_EINVAL;
     if (find(self, a))
         return WEIR_OK;
@@ -49,7 +49,7 @@ int weir_monitor(weir_actor *self, weir_address a) {
 }
 
 int weir_demonitor(weir_actor *self, weir_address a) {
-    if (!weir__check(self, "no actor") || !weir__usable(self->system))
+    if (!weir__check(self, "no actor") || !weir__usable_by(self))
         return WEIR_EINVAL;
     weir__monitor *m = find(self, a);
     if (!m)

@@ -27,6 +27,14 @@ static bool parent_open(weir_system *s) {
     return true;
 }
 
+static void loop_init(weir_system *s, weir__loop *l, const weir__driver *driver) {
+    l->system = s;
+    l->driver = driver;
+    l->wake_fd = l->timer_fd = -1;
+    weir__ids_init(&l->calls, sizeof(weir__call));
+    weir__ids_init(&l->timers, sizeof(weir__timer));
+}
+
 static weir_system *system_alloc(const weir_system_options *o) {
     weir_alloc_fn *alloc = o->alloc ? o->alloc : plain_alloc;
     weir_system *s = alloc(o->alloc_data, NULL, 0, sizeof *s);
@@ -35,32 +43,35 @@ static weir_system *system_alloc(const weir_system_options *o) {
     memset(s, 0, sizeof *s);
     s->alloc = alloc;
     s->alloc_data = o->alloc_data;
-    s->driver = o->driver == WEIR_DRIVER_TEST ? &weir__driver_test : &weir__driver_ev;
     s->random = o->seed;
     s->thread = weir__thread();
-    s->wake_fd = s->timer_fd = -1;
+    s->here = &s->main_loop;
+    pthread_mutex_init(&s->lock, NULL);
     weir__ids_init(&s->actors, sizeof(weir__slot));
-    weir__ids_init(&s->calls, sizeof(weir__call));
-    weir__ids_init(&s->timers, sizeof(weir__timer));
     weir__registry_init(&s->registry);
     weir__lingers_init(&s->lingers);
+    loop_init(s, &s->main_loop, o->driver == WEIR_DRIVER_TEST ? &weir__driver_test : &weir__driver_ev);
     return s;
 }
 
+static void loop_release(weir__loop *l) {
+    l->driver->close(l);
+    weir__pool_drain(l);
+    weir__ids_fini(l->system, &l->calls);
+    weir__ids_fini(l->system, &l->timers);
+    weir__free(l->system, l->heap.at);
+}
+
 static void system_release(weir_system *s) {
-    s->driver->close(s);
-    weir__pool_drain(s);
+    loop_release(&s->main_loop);
     weir__ids_fini(s, &s->actors);
-    weir__ids_fini(s, &s->calls);
-    weir__ids_fini(s, &s->timers);
-    weir__free(s, s->heap.at);
-    weir__free(s, s->ready);
     weir__verbs_fini(s);
     weir__registry_fini(s, &s->registry);
     if (s->parent)
         munmap((void *)s->parent, PARENT_BYTES);
     weir__check(atomic_load(&s->bytes) == 0 && atomic_load(&s->blocks) == 0,
                 "memory of the system was not given back before weir_system_free");
+    pthread_mutex_destroy(&s->lock);
     s->alloc(s->alloc_data, s, sizeof *s, 0);
 }
 
@@ -70,7 +81,7 @@ static int system_open(weir_system *s, weir_error **error) {
     int code = weir__verbs_init(s);
     if (code != WEIR_OK || !parent_open(s))
         return weir_fail(error, WEIR_ENOMEM, "no memory for a system");
-    code = s->driver->open(s, error);
+    code = s->main_loop.driver->open(&s->main_loop, error);
     if (code == WEIR_OK)
         code = weir__inject_environment(s, error);
     if (code != WEIR_OK)
@@ -106,31 +117,31 @@ static int may_run(weir_system *s, const char *what, weir_error **error) {
                          what);
     if (!weir__on_loop(s))
         return weir_fail(error, WEIR_EINVAL, "%s: called on a thread that does not drive the system's loop", what);
-    if (s->running)
+    if (s->main_loop.running)
         return weir_fail(error, WEIR_EBUSY, "%s inside weir_system_run (in %s): the loop is already running", what,
-                         s->current ? s->current->name : "a callback of the loop");
+                         s->main_loop.current ? s->main_loop.current->name : "a callback of the loop");
     return WEIR_OK;
 }
 
 int weir_system_run(weir_system *s, bool (*done)(void *data), void *data, weir_error **error) {
     int code = may_run(s, "weir_system_run", error);
     if (code == WEIR_OK)
-        code = weir__loop_run(s, done, data);
+        code = weir__loop_run(&s->main_loop, done, data);
     if (code == WEIR_OK && weir__forked(s))
         return weir_fail(error, WEIR_EINVAL, "weir_system_run: this process was forked from the one that made the system");
     return code;
 }
 
 bool weir__running(const weir_system *s) {
-    return s->running;
+    return s->main_loop.running;
 }
 
 bool weir__on_loop(const weir_system *s) {
-    return weir__here(s);
+    return weir__here(s) != NULL;
 }
 
 int64_t weir_now(const weir_system *s) {
-    return s->driver->now(s);
+    return s->main_loop.driver->now(s);
 }
 
 /* ---- stopping ---- */
@@ -141,14 +152,14 @@ typedef struct patience {
     bool over;
 } patience;
 
-static void patience_over(weir_system *s, weir__due *d) {
-    (void)s;
+static void patience_over(weir__loop *l, weir__due *d) {
+    (void)l;
     weir__container(d, patience, due)->over = true;
 }
 
 static bool all_ended(void *data) {
     patience *p = data;
-    return p->over || p->system->living == 1;
+    return p->over || atomic_load_explicit(&p->system->living, memory_order_relaxed) == 1;
 }
 
 /* The living actor at index i of the table, not main; NULL: none. */
@@ -188,13 +199,14 @@ static size_t kill_all(weir_system *s, char *names, size_t size) {
 /* Runs until all have ended or patience is over. A run that weir_system_quit ended goes on: the stop was asked for. */
 static int wait_for_all(weir_system *s, int64_t ns, weir_error **error) {
     patience p = {.due = {.fire = patience_over}, .system = s};
-    if (weir__due_reserve(s) != WEIR_OK)
+    weir__loop *l = &s->main_loop;
+    if (weir__due_reserve(l) != WEIR_OK)
         return weir_fail(error, WEIR_ENOMEM, "weir_system_stop: no memory for its deadline");
-    weir__due_set(s, &p.due, weir__after(s, ns));
+    weir__due_set(l, &p.due, weir__after(s, ns));
     while (!all_ended(&p) && !weir__forked(s))
-        weir__loop_run(s, all_ended, &p);
-    weir__due_clear(s, &p.due);
-    weir__due_unreserve(s);
+        weir__loop_run(l, all_ended, &p);
+    weir__due_clear(l, &p.due);
+    weir__due_unreserve(l);
     return WEIR_OK;
 }
 
@@ -226,8 +238,8 @@ static void end_actors(weir_system *s) {
         weir__actor_end(s->main);
         s->main = NULL;
     }
-    while (s->ready_count)
-        weir__actor_release(weir__ready_pop(s));
+    while (s->main_loop.ready_count)
+        weir__actor_release(weir__ready_pop(&s->main_loop));
 }
 
 /* Devices may post their last notices while they close. */
@@ -237,16 +249,16 @@ static void close_attachments(weir_system *s) {
         if (a->close)
             a->close(s, a->value);
         weir__free(s, a);
-        weir__inbox_take(s);
+        weir__inbox_take(&s->main_loop);
     }
 }
 
 void weir_system_free(weir_system *s) {
-    if (!s || !weir__check(weir__on_loop(s) && !s->running, "weir_system_free inside weir_system_run or on a foreign thread"))
+    if (!s || !weir__check(weir__on_loop(s) && !s->main_loop.running, "weir_system_free inside weir_system_run or on a foreign thread"))
         return;
     if (weir__forked(s))
         *(volatile uint8_t *)s->parent = 1, s->parent_pid = 0;
-    weir__inbox_take(s);
+    weir__inbox_take(&s->main_loop);
     end_actors(s);
     close_attachments(s);
     weir__lingers_fini(s, &s->lingers);

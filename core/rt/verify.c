@@ -32,7 +32,7 @@ static void verify_links(const weir_actor *a) {
         weir__check(l->next->prev == l && weir__container(l, weir__call, by_caller)->caller == a, "a call is in a foreign list");
         open++;
     }
-    weir__check(open == a->calls_open, "the open calls of an actor are miscounted");
+    weir__check(open == weir__get(&a->slot->calls_open), "the open calls of an actor are miscounted");
     for (weir__link *l = a->incoming.next; l != &a->incoming; l = l->next) {
         weir__call *c = weir__container(l, weir__call, by_callee);
         weir__check(c->open && c->callee == a->address, "a call that is not open waits for an answer");
@@ -74,16 +74,15 @@ void weir__verify(weir_system *s) {
         living++;
         mail += verify_actor(slot->actor);
     }
-    weir__check(living == s->living, "the living actors are miscounted");
-    weir__check(mail == s->queued, "the queued messages are miscounted");
-    weir__check(s->ready_count <= s->ready_room, "the run queue has overflown");
-    verify_heap(&s->heap);
+    weir__check(living == atomic_load(&s->living), "the living actors are miscounted");
+    weir__check(mail == weir__get(&s->main_loop.queued), "the queued messages are miscounted");
+    verify_heap(&s->main_loop.heap);
 }
 
 enum { SMALL = 64 };
 
 void weir__verify_small(weir_system *s) {
-    if (s->living + s->queued + s->heap.count <= SMALL)
+    if (atomic_load(&s->living) + weir__get(&s->main_loop.queued) + s->main_loop.heap.count <= SMALL)
         weir__verify(s);
 }
 #endif
