@@ -28,9 +28,24 @@ static void device_free(weir__cpu *cpu) {
     weir__free(cpu->base.system, cpu);
 }
 
+/* Work that does not end keeps its thread, and with it the device and the system that it uses. */
+static void name_left(weir__device *d) {
+    char text[256] = "device cpu: work that does not end was left behind, with all that it uses:";
+    size_t n = strlen(text);
+    pthread_mutex_lock(&d->lock);
+    for (const weir__stream *st = d->streams; st && n < sizeof text - 1; st = st->next)
+        n += (size_t)snprintf(text + n, sizeof text - n, " stream %s of actor %llu", st->name, (unsigned long long)st->owner);
+    pthread_mutex_unlock(&d->lock);
+    weir__leave_behind(d->system, text);
+}
+
 static void cpu_close(weir__device *d) {
     weir__cpu *cpu = (weir__cpu *)d;
-    weir__cpu_streams_end(cpu);
+    if (!weir__cpu_streams_end(cpu)) {
+        name_left(d);
+        return;
+    }
+    weir__set_quarantine(d->system, NULL, NULL);
     weir__team_free(cpu->team);
     device_free(cpu);
 }
@@ -38,6 +53,7 @@ static void cpu_close(weir__device *d) {
 static void inline_close(weir__device *d) {
     weir__cpu *cpu = (weir__cpu *)d;
     weir__set_drain(d->system, NULL, NULL);
+    weir__set_quarantine(d->system, NULL, NULL);
     weir__inline_streams_end(cpu);
     device_free(cpu);
 }
@@ -66,6 +82,15 @@ static const weir__device_table inline_table = {
     .stream_close = weir__inline_stream_close,
 };
 
+/* One whose deadlines are of the monotonic clock. */
+static void condition_init(pthread_cond_t *c) {
+    pthread_condattr_t a;
+    pthread_condattr_init(&a);
+    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
+    pthread_cond_init(c, &a);
+    pthread_condattr_destroy(&a);
+}
+
 int weir__cpu_new(weir_system *s, unsigned threads, int level, weir__device **out, weir_error **error) {
     weir__cpu *cpu = weir__alloc(s, sizeof *cpu);
     if (!cpu)
@@ -78,7 +103,7 @@ int weir__cpu_new(weir_system *s, unsigned threads, int level, weir__device **ou
     snprintf(cpu->base.detail, sizeof cpu->base.detail, "%s%s, %u thread%s", level == WEIR_CPU_VNNI ? "avx512+" : "",
              weir_cpu_level_name(level), threads, threads == 1 ? "" : "s");
     pthread_mutex_init(&cpu->base.lock, NULL);
-    pthread_cond_init(&cpu->empty, NULL);
+    condition_init(&cpu->empty);
     int code = inline_mode ? WEIR_OK : weir__team_new(s, threads, &cpu->team, error);
     if (code) {
         device_free(cpu);
@@ -86,6 +111,7 @@ int weir__cpu_new(weir_system *s, unsigned threads, int level, weir__device **ou
     }
     if (inline_mode)
         weir__set_drain(s, weir__inline_drain, cpu);
+    weir__set_quarantine(s, weir__streams_quarantine, cpu);
     *out = &cpu->base;
     return WEIR_OK;
 }

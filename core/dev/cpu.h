@@ -33,7 +33,8 @@ int weir__cpu_stream_open(weir__device *d, const char *name, weir__stream **out,
 void weir__cpu_stream_submit(weir__stream *st, weir__item *item);
 void weir__cpu_stream_wake(weir__stream *st);
 void weir__cpu_stream_close(weir__stream *st);
-void weir__cpu_streams_end(weir__cpu *cpu); /* closes what is open, waits until every thread has left */
+/* Closes what is open, waits until every thread has left. False: one has not within WEIR_DRAIN_NS; it goes on to use the device. */
+bool weir__cpu_streams_end(weir__cpu *cpu);
 
 /* stream_inline.c: no threads; items run in the driver's drain hook, on the loop's thread */
 int weir__inline_stream_open(weir__device *d, const char *name, weir__stream **out, weir_error **error);

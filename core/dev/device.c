@@ -1,4 +1,4 @@
-/* device.c: the front of a device: finding or making the system's cpu device, its names, and the list of open streams. Knows no work items. */
+/* device.c: the front of a device: finding or making the system's cpu device, its names, and the list of streams. Knows no work items. */
 #include "cpu.h"
 
 #include <stdio.h>
@@ -87,28 +87,33 @@ unsigned weir__device_threads(const weir__device *d) {
     return d->threads;
 }
 
-static void describe(weir__stream *st, weir__stream_info *info) {
-    weir__device *d = st->device;
+/* The device's lock is held. */
+static void describe(const weir__stream *st, weir__stream_info *info) {
     memset(info, 0, sizeof *info);
-    snprintf(info->device, sizeof info->device, "%s", d->table->name);
+    snprintf(info->device, sizeof info->device, "%s", st->device->table->name);
     snprintf(info->name, sizeof info->name, "%s", st->name);
     info->owner = st->owner;
+    info->state = atomic_load_explicit(&st->state, memory_order_relaxed);
     info->submitted = st->submitted;
     info->tid = atomic_load_explicit(&st->tid, memory_order_relaxed);
-    pthread_mutex_lock(&d->lock);
     info->completed = st->completed;
     info->busy = st->busy;
-    pthread_mutex_unlock(&d->lock);
+}
+
+const char *weir__stream_state_name(int state) {
+    static const char *const names[] = {"open", "draining", "quarantined"};
+    return names[state];
 }
 
 void weir__streams(weir_system *s, void (*fn)(void *data, const weir__stream_info *info), void *data) {
     weir__device *d = weir__attached(s, ATTACHED_CPU);
     if (!d)
         return;
-    for (weir__stream *st = d->streams, *next; st; st = next) {
-        next = st->next;
+    pthread_mutex_lock(&d->lock);
+    for (const weir__stream *st = d->streams; st; st = st->next) {
         weir__stream_info info;
         describe(st, &info);
         fn(data, &info);
     }
+    pthread_mutex_unlock(&d->lock);
 }

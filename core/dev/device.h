@@ -72,18 +72,23 @@ int weir__stream_notify(weir__stream *st, weir_address to, weir_verb verb, int64
 /* Skips all work submitted so far that has not finished: lists stop at the next joined item, host functions are not started, notices not yet posted
  * say ECANCELLED (or an earlier failure). Returns at once. */
 void weir__stream_skip(weir__stream *st);
-/* Skips, lets the running item end, then gives all back, in the background. The pointer is not to be used again. Notices are still posted. NULL does
- * nothing. */
+/* Skips, lets the running item end, then gives all back, in the background; until then it lingers for its owner (rt.h). The pointer is not to be used
+ * again. Notices are still posted. NULL does nothing. */
 void weir__stream_close(weir__stream *st);
+
+/* Draining: closed, and its last work has not ended. Quarantined: the same, and whoever waited for it has given up (weir__quarantine). */
+enum weir__stream_state { WEIR__STREAM_OPEN, WEIR__STREAM_DRAINING, WEIR__STREAM_QUARANTINED };
+WEIR_API const char *weir__stream_state_name(int state);
 
 typedef struct weir__stream_info {
     char device[32], name[64];
     weir_address owner;
+    int state;                     /* WEIR__STREAM_* */
     uint64_t submitted, completed; /* work items */
     int64_t busy;                  /* ns of work */
     int tid;                       /* kernel thread id, 0 inline */
 } weir__stream_info;
-/* Calls fn for every open stream of the system. */
+/* Calls fn for every stream of the system that is open or drains; fn must not call into the device. Any thread. */
 WEIR_API void weir__streams(weir_system *s, void (*fn)(void *data, const weir__stream_info *info), void *data);
 
 /* ---- events ---- */
@@ -102,7 +107,8 @@ typedef struct weir__item weir__item; /* one piece of submitted work: private.h 
 /* The functions in front check, count and make items; a backend queues the items and ends each one, in its stream's order, with weir__item_done. */
 typedef struct weir__device_table {
     const char *name;
-    /* In weir_system_free: ends every stream, waits for what runs, joins the threads, frees d. */
+    /* In weir_system_free: ends every stream, waits for what runs, joins the threads, frees d. When something does not end within WEIR_DRAIN_NS, d and what it
+     * holds stay, and weir__leave_behind says so. */
     void (*close)(weir__device *d);
     void *(*memory)(weir__device *d, size_t bytes); /* zeroed, 64-byte aligned; NULL without memory */
     /* No queued work touches p any more. Any thread; must not wait for a stream. */
@@ -115,7 +121,8 @@ typedef struct weir__device_table {
     void (*submit)(weir__stream *st, weir__item *item); /* cannot fail, does not wait */
     /* What the stream may be waiting for has changed (an event, a skip). The device's lock is held. */
     void (*wake)(weir__stream *st);
-    /* Nothing will be submitted any more, everything queued is marked as skipped: ends the items, then gives the stream back, in the background. */
+    /* Nothing will be submitted any more, everything queued is marked as skipped: ends the items, then gives the stream back with weir__stream_drained, in the
+     * background. */
     void (*stream_close)(weir__stream *st);
 } weir__device_table;
 

@@ -17,9 +17,9 @@ struct weir__device {
     weir_system *system;
     unsigned threads;
     char detail[64];
-    weir__stream *streams; /* open ones, newest first; loop's thread only */
-    pthread_mutex_t
-        lock; /* queues, pools and counters of its streams, waiters of its events; held for a few instructions, never while work runs */
+    /* the list, queues, pools and counters of its streams, waiters of its events; held for a few instructions, never while work runs */
+    pthread_mutex_t lock;
+    weir__stream *streams; /* open ones and those that drain, newest first; lock */
 };
 
 struct weir__buffer {
@@ -90,10 +90,11 @@ struct weir__item {
 /* The base of every backend's stream; the backend's struct starts with it. */
 struct weir__stream {
     weir__device *device;
-    weir__stream *next, *prev; /* open streams of the device; loop's thread */
+    weir__stream *next, *prev; /* in the device's list, until it is given back; device's lock */
     weir_address owner;
     char name[WEIR_MAX_NAME];
-    bool open;          /* loop's thread */
+    _Atomic int state;  /* WEIR__STREAM_*. Written under the device's lock; its owner's thread reads it without */
+    weir__linger linger; /* from close until it is given back */
     uint64_t submitted; /* number of the newest item; loop's thread */
     _Atomic uint64_t
         skipped;     /* items up to this number are not run. Only a request: relaxed, the lock or a barrier orders what follows from it */
@@ -114,8 +115,11 @@ int weir__item_verdict(const weir__stream *st, const weir__item *item);
 /* Ends an item with its status after `busy` ns of work: keeps the first failure, finishes the event or posts the notice, gives back what the item
  * counts, and the item to the pool. Any thread, but one at a time and in order for one stream. */
 void weir__item_done(weir__stream *st, weir__item *item, int status, int64_t busy);
-/* Frees the pool of a stream to which nothing is submitted any more. */
-void weir__pool_free(weir__stream *st);
+/* The last of a closed stream, when all its items have ended: frees its pool, takes it off the list, tells who waits for the drain. Afterwards the memory
+ * is the backend's, to free or to give anew. Any thread. */
+void weir__stream_drained(weir__stream *st);
+void weir__streams_quarantine(void *device, weir_address owner); /* a weir__quarantine_fn: names the closed streams of `owner` that still drain */
+weir__stream *weir__stream_any_open(weir__device *d);            /* NULL: none */
 
 void weir__event_finish(weir__event *e, int status); /* device's lock is held; wakes who waits */
 /* The device's lock is held, e is not done: the stream is among the waiters until weir__event_leave. */

@@ -7,6 +7,14 @@
 
 /* ---- opening and closing ---- */
 
+static void set_state(weir__stream *st, int state) {
+    atomic_store_explicit(&st->state, state, memory_order_relaxed);
+}
+
+static bool is_open(const weir__stream *st) {
+    return atomic_load_explicit(&st->state, memory_order_relaxed) == WEIR__STREAM_OPEN;
+}
+
 int weir__stream_new(weir__device *d, weir_address owner, const char *name, weir__stream **out, weir_error **error) {
     if (weir__inject(d->system, WEIR__INJECT_STREAM))
         return weir_fail(error, WEIR_EIO, "device %s: stream %s cannot be made (injected)", d->table->name, name);
@@ -14,25 +22,17 @@ int weir__stream_new(weir__device *d, weir_address owner, const char *name, weir
     int code = d->table->stream_open(d, name, &st, error);
     if (code)
         return code;
+    pthread_mutex_lock(&d->lock);
     snprintf(st->name, sizeof st->name, "%s", name);
     st->owner = owner;
-    st->open = true;
+    set_state(st, WEIR__STREAM_OPEN);
     st->next = d->streams;
     if (st->next)
         st->next->prev = st;
     d->streams = st;
+    pthread_mutex_unlock(&d->lock);
     *out = st;
     return WEIR_OK;
-}
-
-static void unlink_stream(weir__stream *st) {
-    if (st->prev)
-        st->prev->next = st->next;
-    else
-        st->device->streams = st->next;
-    if (st->next)
-        st->next->prev = st->prev;
-    st->next = st->prev = NULL;
 }
 
 static void mark_skipped(weir__stream *st) {
@@ -48,18 +48,71 @@ void weir__stream_skip(weir__stream *st) {
 }
 
 void weir__stream_close(weir__stream *st) {
-    if (!st || !weir__check(st->open, "stream is closed already"))
+    if (!st || !weir__check(is_open(st), "stream is closed already"))
         return;
-    st->open = false;
-    unlink_stream(st);
+    weir__device *d = st->device;
+    if (st->owner)
+        weir__linger_begin(d->system, &st->linger, st->owner);
+    weir__pending(d->system, 1); /* until it is given back */
+    pthread_mutex_lock(&d->lock);
+    set_state(st, WEIR__STREAM_DRAINING);
+    pthread_mutex_unlock(&d->lock);
     mark_skipped(st);
-    st->device->table->stream_close(st);
+    d->table->stream_close(st);
+}
+
+static void pool_free(weir__stream *st) {
+    weir__item *item = st->pool;
+    st->pool = NULL;
+    while (item) {
+        weir__item *next = item->next;
+        weir__free(st->device->system, item);
+        item = next;
+    }
+}
+
+static void unlink_stream(weir__stream *st) {
+    if (st->prev)
+        st->prev->next = st->next;
+    else
+        st->device->streams = st->next;
+    if (st->next)
+        st->next->prev = st->prev;
+    st->next = st->prev = NULL;
+}
+
+void weir__stream_drained(weir__stream *st) {
+    weir__device *d = st->device;
+    pool_free(st);
+    pthread_mutex_lock(&d->lock);
+    unlink_stream(st);
+    pthread_mutex_unlock(&d->lock);
+    weir__linger_end(d->system, &st->linger);
+    weir__pending(d->system, -1);
+}
+
+void weir__streams_quarantine(void *data, weir_address owner) {
+    weir__device *d = data;
+    pthread_mutex_lock(&d->lock);
+    for (weir__stream *st = d->streams; st; st = st->next)
+        if (st->owner == owner && !is_open(st))
+            set_state(st, WEIR__STREAM_QUARANTINED);
+    pthread_mutex_unlock(&d->lock);
+}
+
+weir__stream *weir__stream_any_open(weir__device *d) {
+    pthread_mutex_lock(&d->lock);
+    weir__stream *st = d->streams;
+    while (st && !is_open(st))
+        st = st->next;
+    pthread_mutex_unlock(&d->lock);
+    return st;
 }
 
 /* ---- submitting ---- */
 
 static int item_new(weir__stream *st, enum weir__item_kind kind, weir__item **out) {
-    if (!st || !weir__check(st->open, "stream is closed"))
+    if (!st || !weir__check(is_open(st), "stream is closed"))
         return WEIR_EINVAL;
     weir__device *d = st->device;
     if (weir__inject(d->system, WEIR__INJECT_SUBMIT))
@@ -247,14 +300,4 @@ void weir__item_done(weir__stream *st, weir__item *item, int status, int64_t bus
     pthread_mutex_unlock(&d->lock);
     give_back(&ended, failure);
     weir__pending(d->system, -1);
-}
-
-void weir__pool_free(weir__stream *st) {
-    weir__item *item = st->pool;
-    st->pool = NULL;
-    while (item) {
-        weir__item *next = item->next;
-        weir__free(st->device->system, item);
-        item = next;
-    }
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define QUARANTINED_NS INT64_C(100000000) /* for streams with which somebody has lost patience already: just enough to see an end that is there */
+
 struct weir__cpu_stream {
     weir__stream base;
     pthread_t thread;
@@ -111,10 +113,10 @@ static int run_item(weir__cpu_stream *st, const weir__item *item, int64_t *busy)
     return status;
 }
 
-/* Gives the stream's memory back and waits for a new life; false: the thread is to leave. */
+/* Gives the stream back and waits for a new life; false: the thread is to leave. */
 static bool park(weir__cpu_stream *st) {
     weir__cpu *cpu = cpu_of(st);
-    weir__pool_free(&st->base);
+    weir__stream_drained(&st->base);
     lock(st);
     bool room = !cpu->quit && cpu->parked_count < WEIR_PARKED_STREAMS;
     if (room) {
@@ -254,16 +256,40 @@ void weir__cpu_stream_close(weir__stream *base) {
     pthread_mutex_unlock(&d->lock);
 }
 
-void weir__cpu_streams_end(weir__cpu *cpu) {
-    while (cpu->base.streams)
-        weir__stream_close(cpu->base.streams);
+/* The device's lock is held. */
+static bool all_quarantined(const weir__cpu *cpu) {
+    for (const weir__stream *st = cpu->base.streams; st; st = st->next)
+        if (atomic_load_explicit(&st->state, memory_order_relaxed) != WEIR__STREAM_QUARANTINED)
+            return false;
+    return cpu->base.streams != NULL;
+}
+
+/* Waits until every thread has left; false: work that does not end kept one. The device's lock is held. */
+static bool wait_empty(weir__cpu *cpu) {
+    int64_t end = weir__dev_clock() + (all_quarantined(cpu) ? QUARANTINED_NS : WEIR_DRAIN_NS);
+    struct timespec until = {end / 1000000000, end % 1000000000};
+    int late = 0;
+    while (cpu->live) {
+        if (!late)
+            late = pthread_cond_timedwait(&cpu->empty, &cpu->base.lock, &until);
+        else if (cpu->base.streams)
+            return false;
+        else /* who is still there is on its way out */
+            pthread_cond_wait(&cpu->empty, &cpu->base.lock);
+    }
+    return true;
+}
+
+bool weir__cpu_streams_end(weir__cpu *cpu) {
+    for (weir__stream *st; (st = weir__stream_any_open(&cpu->base));)
+        weir__stream_close(st);
     pthread_mutex_lock(&cpu->base.lock);
     cpu->quit = true;
     for (weir__cpu_stream *st = cpu->parked; st; st = st->next)
         pthread_cond_signal(&st->wake);
-    while (cpu->live)
-        pthread_cond_wait(&cpu->empty, &cpu->base.lock);
+    bool empty = wait_empty(cpu);
     pthread_mutex_unlock(&cpu->base.lock);
-    if (cpu->left)
+    if (empty && cpu->left)
         join(cpu->left);
+    return empty;
 }

@@ -15,7 +15,7 @@ static void stream_free(weir__inline_stream *st) {
     while (*p != st)
         p = &(*p)->next;
     *p = st->next;
-    weir__pool_free(&st->base);
+    weir__stream_drained(&st->base);
     weir__free(cpu->base.system, st);
 }
 
@@ -100,8 +100,8 @@ void weir__inline_stream_close(weir__stream *base) {
 }
 
 void weir__inline_streams_end(weir__cpu *cpu) {
-    while (cpu->base.streams)
-        weir__stream_close(cpu->base.streams);
+    for (weir__stream *st; (st = weir__stream_any_open(&cpu->base));)
+        weir__stream_close(st);
     while (cpu->streams)
         weir__inline_drain(cpu, 0);
 }

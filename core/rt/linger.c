@@ -1,5 +1,7 @@
 /* linger.c: what still works for actors that may have ended, as records of those who do the work; who waits for its end. A closed stream that drains is such
  * work; this file does not know that. Nothing here needs memory, so nothing can fail. */
+#include <stdio.h>
+
 #include "internal.h"
 
 void weir__lingers_init(weir__lingers *t) {
@@ -136,4 +138,13 @@ void weir__quarantine(weir_system *s, weir_address owner) {
     weir_message *drained = take_drained(t, owner);
     pthread_mutex_unlock(&t->lock);
     post_all(drained);
+}
+
+void weir__leave_behind(weir_system *s, const char *what) {
+    s->lingers.left = true;
+#ifdef NDEBUG
+    (void)what;
+#else
+    fprintf(stderr, "weir_system_free: %s\n", what);
+#endif
 }

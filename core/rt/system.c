@@ -261,6 +261,8 @@ void weir_system_free(weir_system *s) {
     weir__inbox_take(&s->main_loop);
     end_actors(s);
     close_attachments(s);
+    if (s->lingers.left)
+        return;
     weir__lingers_fini(s, &s->lingers);
     weir_system_stats stats;
     weir_system_get_stats(s, &stats);
