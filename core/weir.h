@@ -244,7 +244,8 @@ enum weir_restart {
 /** One child of a supervisor. */
 typedef struct weir_child {
     const char *name; /**< copied */
-    /** Starts the child and gives its address; on the supervisor's loop. Called again for each restart. */
+    /** Starts the child and gives its address; on the supervisor's loop. Called again for each restart: the address changes, so what others know a child by
+     * is a name that start gives with weir_register (free again, since the former child has ended). Runs nothing of the loop. */
     int (*start)(weir_system *s, void *data, weir_address *out, weir_error **error);
     void *data;                /**< handed to start */
     enum weir_restart restart; /**< when it is started again */
@@ -255,17 +256,19 @@ typedef struct weir_child {
 typedef struct weir_supervisor_options {
     const char *name;            /**< copied; NULL: "supervisor" */
     enum weir_strategy strategy; /**< whom the end of one child concerns */
-    unsigned intensity;          /**< restarts within `period` that are borne; one more ends the supervisor with an error. 0: 3 */
-    int64_t period;              /**< ns; 0: 5 s */
-    int64_t backoff;          /**< ns before the first restart, doubled for each further one within `period`; 0: at once, then from 10 ms */
-    int64_t backoff_most;     /**< ns; 0: 10 s */
-    int64_t drain;            /**< ns to wait for device work that a dead child left; then its streams are quarantined. 0: 10 s */
-    void (*fini)(void *data); /**< called once when the supervisor has ended; may be NULL */
+    unsigned intensity;   /**< restarts within `period` that are borne; one more ends the supervisor with an error. 0: 3; most: 10,000 */
+    int64_t period;       /**< ns; 0: 5 s */
+    int64_t backoff;      /**< ns before the first restart, doubled for each further one within `period`; 0: at once, then from 10 ms */
+    int64_t backoff_most; /**< ns; 0: 10 s */
+    int64_t drain;        /**< ns to wait for device work that a dead child left; then its streams are quarantined. 0: 10 s */
+    void (*fini)(void *data); /**< called once when the supervisor has ended, or weir_supervise failed; may be NULL */
     void *data;               /**< handed to fini */
 } weir_supervisor_options;
 
-/** Starts an actor that starts the children in order and keeps them running; stopped, it stops them, last first. If a first start fails it stops those that
- * run and ends with that error. Verb `children`: [[name, address, restarts, state], ...]. `children` is copied; options may be NULL. ENOMEM, EINVAL. */
+/** Starts an actor that starts the children in order and keeps them running; stopped, it stops them, last first; killed, it takes them along. If a first
+ * start fails it stops those that run and ends with that error. A restart whose start fails counts as one more restart. ONE_FOR_ALL starts all anew but those with
+ * WEIR_RESTART_NEVER. Verb `children`: one list, [[name, address or 0, restarts, state], ...]; state is "running", "stopping", "draining" (what it left on
+ * devices), "waiting" (for its restart) or "ended". `children` is copied; options may be NULL. ENOMEM, EINVAL. */
 WEIR_API int weir_supervise(weir_system *s, const weir_child *children, size_t n, const weir_supervisor_options *options, weir_address *out,
                             weir_error **error);
 
