@@ -95,7 +95,9 @@ static int list_streams(lua_State *L) {
     const weir__stream_info *row = (const weir__stream_info *)(void *)r.data;
     lua_createtable(L, (int)r.count, 0);
     for (size_t i = 0; i < r.count; i++, row++) {
-        lua_createtable(L, 0, 8);
+        lua_createtable(L, 0, 9);
+        lua_pushstring(L, weir__stream_state_name(row->state));
+        lua_setfield(L, -2, "state");
         lua_pushstring(L, row->device);
         lua_setfield(L, -2, "device");
         lua_pushstring(L, row->name);

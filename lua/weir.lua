@@ -94,7 +94,7 @@ function weir.actors()
   return core.actors()
 end
 
---- All streams: an array of tables with device, name, owner, submitted, completed, busy (seconds), tid.
+--- All streams: an array of tables with device, name, owner, state ("open", "draining", "quarantined"), submitted, completed, busy (seconds), tid.
 function weir.streams()
   return core.streams()
 end

@@ -93,9 +93,9 @@ struct weir__stream {
     weir__stream *next, *prev; /* in the device's list, until it is given back; device's lock */
     weir_address owner;
     char name[WEIR_MAX_NAME];
-    _Atomic int state;  /* WEIR__STREAM_*. Written under the device's lock; its owner's thread reads it without */
+    _Atomic int state;   /* WEIR__STREAM_*. Written under the device's lock; its owner's thread reads it without */
     weir__linger linger; /* from close until it is given back */
-    uint64_t submitted; /* number of the newest item; loop's thread */
+    uint64_t submitted;  /* number of the newest item; loop's thread */
     _Atomic uint64_t
         skipped;     /* items up to this number are not run. Only a request: relaxed, the lock or a barrier orders what follows from it */
     int failure;     /* first failure since the last notify; whoever ends the stream's items */
@@ -118,8 +118,9 @@ void weir__item_done(weir__stream *st, weir__item *item, int status, int64_t bus
 /* The last of a closed stream, when all its items have ended: frees its pool, takes it off the list, tells who waits for the drain. Afterwards the memory
  * is the backend's, to free or to give anew. Any thread. */
 void weir__stream_drained(weir__stream *st);
-void weir__streams_quarantine(void *device, weir_address owner); /* a weir__quarantine_fn: names the closed streams of `owner` that still drain */
-weir__stream *weir__stream_any_open(weir__device *d);            /* NULL: none */
+void weir__streams_quarantine(void *device,
+                              weir_address owner);    /* a weir__quarantine_fn: names the closed streams of `owner` that still drain */
+weir__stream *weir__stream_any_open(weir__device *d); /* NULL: none */
 
 void weir__event_finish(weir__event *e, int status); /* device's lock is held; wakes who waits */
 /* The device's lock is held, e is not done: the stream is among the waiters until weir__event_leave. */

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define QUARANTINED_NS INT64_C(100000000) /* for streams with which somebody has lost patience already: just enough to see an end that is there */
+#define QUARANTINED_NS                                                                                                                     \
+    INT64_C(100000000) /* for streams with which somebody has lost patience already: just enough to see an end that is there */
 
 struct weir__cpu_stream {
     weir__stream base;

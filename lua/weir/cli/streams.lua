@@ -12,10 +12,10 @@ local streams = {
 function streams.run(o)
   local model = weir.load(o[1], args.load_options(o))
   model:complete {tokens = {0}, max_tokens = 1}
-  io.stdout:write(("%-8s %-16s %-36s %9s %9s %9s\n"):format("device", "stream", "owner", "submitted", "completed", "busy"))
+  io.stdout:write(("%-8s %-16s %-36s %-11s %9s %9s %9s\n"):format("device", "stream", "owner", "state", "submitted", "completed", "busy"))
   for _, stream in ipairs(weir.streams()) do
-    io.stdout:write(("%-8s %-16s %-36s %9d %9d %7.2f s\n"):format(
-      stream.device, stream.name, tostring(stream.owner), stream.submitted, stream.completed, stream.busy))
+    io.stdout:write(("%-8s %-16s %-36s %-11s %9d %9d %7.2f s\n"):format(
+      stream.device, stream.name, tostring(stream.owner), stream.state, stream.submitted, stream.completed, stream.busy))
   end
   return 0
 end

@@ -406,6 +406,7 @@ static void streams_are_listed_with_their_work(void **state) {
     assert_string_equal(name, "beta\n");
     weir__stream_close(a);
     weir__stream_close(b);
+    dev_settle(&t);
     s.count = 0;
     weir__streams(t.s, see, &s);
     assert_int_equal(s.count, 0);
