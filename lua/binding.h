@@ -8,6 +8,7 @@
 
 #include <lauxlib.h>
 #include <lua.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "../core/dev/device.h"
@@ -19,7 +20,9 @@ typedef struct holder {
     void (*drop)(struct holder *h); /* gives back what is held; the Lua object stays, empty */
 } holder;
 
-enum wait { WAIT_NONE, WAIT_START, WAIT_RECEIVE, WAIT_CALL, WAIT_SLEEP, WAIT_FOREVER };
+enum wait { WAIT_NONE, WAIT_START, WAIT_RECEIVE, WAIT_CALL, WAIT_SLEEP, WAIT_AWAIT, WAIT_FOREVER };
+
+typedef struct pending pending; /* lib_await.c */
 
 /* A message as a Lua actor keeps it. Owns body and down. */
 typedef struct letter {
@@ -50,9 +53,27 @@ typedef struct task {
     uint64_t session, timer;
     weir_body *reply;  /* of the last call */
     weir_error *error; /* of the last call */
+    pending *awaited;  /* WAIT_AWAIT: what has not ended of what it waits for */
+    size_t await_left; /* how many those are */
+    bool await_any;    /* one of them is enough */
     bool owes;         /* the message last received is a call without an answer */
     weir_reply_to debt;
+    weir_verb verb; /* of the message last received; 0: none yet */
 } task;
+
+enum { CALM, INTERRUPT, TERMINATE };
+
+/* What watches Lua code that does not pause (lib_guard.c). A stretch is what runs between two pauses: one resume of a task, or the main chunk between waits. */
+typedef struct guard {
+    _Atomic bool on;
+    bool kill;
+    int64_t limit;      /* ns that a stretch may take */
+    int64_t since;      /* when the stretch began */
+    bool told;          /* weir.slow has heard of it */
+    int64_t noticed;    /* when a hook saw an interrupt inside the running loop; 0: it did not */
+    weir_error *ending; /* the stretch is being ended, for this reason; NULL: it is not */
+    lua_State *chunk;   /* the coroutine of core.guarded that runs; NULL: none */
+} guard;
 
 typedef struct binding {
     lua_State *aux;              /* a thread of its own for Lua code that C starts outside of coroutines */
@@ -60,9 +81,17 @@ typedef struct binding {
     unsigned number;             /* of systems made */
     task *tasks, *current, *main;
     holder *holders;
-    struct tally *tally; /* message counts for traces; NULL: off */
-    bool closed;         /* the state is closing */
-    _Atomic int interrupted;
+    struct tally *tally;     /* message counts for traces; NULL: off */
+    bool closed;             /* the state is closing */
+    bool stopping;           /* weir.stop_all: actors that end because of it are no failures */
+    _Atomic int interrupted; /* CALM, INTERRUPT or TERMINATE: asked for, not answered yet. Any thread */
+    _Atomic int visitors;    /* threads that are inside interrupt(). Any thread */
+    _Atomic bool terminated; /* somebody asked for the end of the program; stays */
+    bool answered;           /* an interrupt has been answered since core.calm */
+    bool last_words;         /* the program ends: terminated breaks off no waits any more */
+    pthread_t thread;        /* the state's */
+    guard guard;
+    uint64_t ends;     /* of calls that were begun with core.start */
     uint64_t failures; /* actors that died of an error that nobody watched */
     weir_verb start, down;
     const void *bin, *map, *error; /* metatables, for comparing */
@@ -80,6 +109,7 @@ bool protect(binding *b, lua_CFunction fn, void *data);
 void binding_field(lua_State *L, const char *name); /* pushes a registered value: see core.register */
 /* Runs the loop from a main chunk until done(data). EBUSY inside the running loop, ECANCELLED after an interrupt. */
 int pump(binding *b, bool (*done)(void *data), void *data, weir_error **error);
+binding *binding_find(lua_State *L); /* the state's */
 
 /* ---- lib_actor.c ---- */
 task *current(lua_State *L, binding *b); /* the running actor's, or the main chunk's, made on first use. Raises */
@@ -87,10 +117,24 @@ task *task_find(binding *b, weir_address a);
 void wait_check(lua_State *L, binding *b, task *t, const char *what); /* raises EYIELD or EBUSY where a wait could not suspend */
 int wait_here(lua_State *L, binding *b, task *t, enum wait wait);     /* returns what the C function must return */
 void task_wake(task *t);                                              /* the wait is over */
+void wake_sleepers(binding *b);                                       /* the system is stopping: weir.sleep raises ESTOPPING */
 void letter_clear(letter *l);
 void push_letter(lua_State *L, binding *b, task *t); /* lib_message.c: takes t's letter */
 
+/* ---- lib_await.c ---- */
+void await_clear(task *t); /* it waits for none of its calls any more */
+
+/* ---- lib_call.c ---- */
+int64_t call_timeout(lua_State *L, int index); /* ns as weir_call takes it, from seconds, nil (the default) or false (none). Raises */
+
+/* ---- lib_guard.c ---- */
+void stretch_begin(binding *b);                       /* Lua code starts or goes on after a pause */
+weir_error *stretch_end(binding *b);                  /* it pauses; not NULL: why it was ended. Taken */
+int interrupt_answer(binding *b, weir_error **error); /* a wait of the main chunk: ECANCELLED if it has to be broken off */
+bool interrupt_waits(binding *b);                     /* whether it has to be */
+
 /* ---- lib_yield.c ---- */
+lua_State *coroutine_parent(lua_State *L, lua_State *co); /* who resumed it; NULL: not by the library's functions, or nobody */
 bool can_yield(lua_State *L, const task *t, lua_State **where);
 const char *blame(lua_State *where); /* the call that cannot be yielded across, by its name. Pushes it on `where` */
 
@@ -125,6 +169,8 @@ int64_t check_seconds(lua_State *L, int index);
 void open_system(lua_State *L, binding *b);
 void open_actor(lua_State *L, binding *b);
 void open_call(lua_State *L, binding *b);
+void open_await(lua_State *L, binding *b);
+void open_guard(lua_State *L, binding *b);
 void open_message(lua_State *L, binding *b);
 void open_address(lua_State *L, binding *b);
 void open_error(lua_State *L, binding *b);

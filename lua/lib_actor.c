@@ -39,6 +39,7 @@ static void task_free(weir_system *s, task *t) {
 static void on_fini(weir_system *s, void *state) {
     task *t = state;
     task_unlink(t);
+    await_clear(t);
     letter_clear(&t->letter);
     weir_body_free(t->reply);
     weir_error_free(t->error);
@@ -56,6 +57,12 @@ typedef struct ending {
     weir_error *error;
 } ending;
 
+/* While everything is stopped, actors die of being woken and of others' ends. */
+static bool excused(const binding *b, const weir_error *e) {
+    int code = weir_error_code(e);
+    return b->stopping && (code == WEIR_ESTOPPING || code == WEIR_EEXITED || code == WEIR_ENOACTOR);
+}
+
 /* Makes the error of a failed coroutine, with its traceback, and tells weir.uncaught if nobody else will hear of it. */
 static int describe(lua_State *L) {
     ending *end = lua_touserdata(L, 1);
@@ -67,7 +74,7 @@ static int describe(lua_State *L) {
     lua_xmove(t->co, L, 1);
     lua_call(L, 2, 1);
     end->error = to_error(L, -1);
-    if (!t->watched) {
+    if (!t->watched && !excused(t->binding, end->error)) {
         t->binding->failures++;
         binding_field(L, "uncaught");
         push_address(L, t->address);
@@ -84,6 +91,26 @@ static void task_failed(task *t) {
     weir_exit(t->self, end.error);
 }
 
+/* Tells weir.uncaught of the end of an actor that nobody watches. */
+static int tell(lua_State *L) {
+    ending *end = lua_touserdata(L, 1);
+    binding_field(L, "uncaught");
+    push_address(L, end->task->address);
+    push_error(L, end->error);
+    lua_call(L, 2, 0);
+    return 0;
+}
+
+/* The guard ended it; its coroutine, which may have yielded anywhere, is never resumed. */
+static void task_stopped(task *t, weir_error *why) {
+    ending end = {.task = t, .error = why};
+    if (!t->watched) {
+        t->binding->failures++;
+        protect(t->binding, tell, &end);
+    }
+    weir_exit(t->self, why);
+}
+
 /* A call that was received and not answered gets ENOREPLY. */
 static void pay_debt(task *t) {
     if (!t->owes)
@@ -98,11 +125,18 @@ static void task_resume(task *t, int arguments) {
     task *before = b->current;
     b->current = t;
     t->running = true;
+    stretch_begin(b);
     int status = lua_resume(t->co, arguments);
+    weir_error *stopped = stretch_end(b);
     t->running = false;
     b->current = before;
     if (t->over) {
+        weir_error_free(stopped);
         task_free(s, t);
+        return;
+    }
+    if (stopped) {
+        task_stopped(t, stopped);
         return;
     }
     if (status == LUA_YIELD && t->wait == WAIT_NONE) {
@@ -186,7 +220,7 @@ void wait_check(lua_State *L, binding *b, task *t, const char *what) {
 
 static bool main_ready(void *data) {
     task *t = data;
-    return t->ready || t->over || atomic_load(&t->binding->interrupted);
+    return t->ready || t->over || interrupt_waits(t->binding);
 }
 
 /* The main chunk's wait was broken off: forgets what it waited for. */
@@ -196,6 +230,7 @@ static void wait_abandon(task *t) {
     if (t->timer)
         weir_timer_cancel(t->self, t->timer);
     t->session = t->timer = 0;
+    await_clear(t);
     gate_leave(t);
 }
 
@@ -363,8 +398,34 @@ static int actor_sleep(lua_State *L) {
     return wait_here(L, b, t, WAIT_SLEEP);
 }
 
+/* core.slept(): raises what woke the actor before its time. */
+static int actor_slept(lua_State *L) {
+    task *t = current(L, binding_of(L));
+    weir_error *e = t->error;
+    t->error = NULL;
+    return e ? raise_error(L, e) : 0;
+}
+
+void wake_sleepers(binding *b) {
+    for (task *t = b->tasks; t; t = t->next) {
+        uint64_t timer;
+        if (t->wait != WAIT_SLEEP || t->error || weir_timer(t->self, 0, WEIR_TIMER_ONCE, on_timer, t, &timer) != WEIR_OK)
+            continue;
+        weir_timer_cancel(t->self, t->timer);
+        t->timer = timer;
+        t->error = weir_error_new(WEIR_ESTOPPING, NULL, NULL, "woken from weir.sleep: the system is stopping");
+    }
+}
+
 static int actor_self(lua_State *L) {
     push_address(L, current(L, binding_of(L))->address);
+    return 1;
+}
+
+/* core.inside(): whether an actor runs, and not a main chunk. */
+static int actor_inside(lua_State *L) {
+    binding *b = binding_of(L);
+    lua_pushboolean(L, b->current && b->current->co);
     return 1;
 }
 
@@ -427,8 +488,8 @@ static int actor_demonitor(lua_State *L) {
 
 void open_actor(lua_State *L, binding *b) {
     static const luaL_Reg functions[] = {
-        {"spawn", actor_spawn},     {"receive", actor_receive},     {"take", actor_take}, {"sleep", actor_sleep},
-        {"self", actor_self},       {"exit", actor_exit},           {"stop", actor_stop}, {"kill", actor_kill},
+        {"spawn", actor_spawn},     {"receive", actor_receive},     {"take", actor_take}, {"sleep", actor_sleep}, {"slept", actor_slept},
+        {"self", actor_self},       {"inside", actor_inside},       {"exit", actor_exit}, {"stop", actor_stop},   {"kill", actor_kill},
         {"monitor", actor_monitor}, {"demonitor", actor_demonitor}, {NULL, NULL}};
     binding_register(L, b, functions);
 }

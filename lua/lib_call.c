@@ -33,8 +33,7 @@ static void on_reply(weir_actor *self, void *data, const weir_message *reply, co
     task_wake(t);
 }
 
-/* nil: the default of 30 s; false: none. */
-static int64_t call_timeout(lua_State *L, int index) {
+int64_t call_timeout(lua_State *L, int index) {
     if (lua_isnoneornil(L, index))
         return 0;
     if (lua_isboolean(L, index) && !lua_toboolean(L, index))

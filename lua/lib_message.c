@@ -34,6 +34,7 @@ void push_letter(lua_State *L, binding *b, task *t) {
     m->owner = t->address;
     memset(&t->letter, 0, sizeof t->letter);
     t->has_letter = false;
+    t->verb = m->letter.verb;
     if (m->letter.is_call) {
         t->owes = true;
         t->debt = m->letter.to;

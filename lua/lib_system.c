@@ -1,5 +1,6 @@
 /* lib_system.c: the binding of a Lua state, its one system, and the loop run from main chunks. Owns the module's entry point. Knows no messages. */
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 
 #include "binding.h"
@@ -50,6 +51,13 @@ bool protect(binding *b, lua_CFunction fn, void *data) {
     bool ok = lua_cpcall(b->aux, fn, data) == 0;
     lua_settop(b->aux, top);
     return ok;
+}
+
+binding *binding_find(lua_State *L) {
+    binding_field(L, "binding");
+    binding *b = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return b;
 }
 
 /* Table of the values that the Lua half of the library gave with core.register. */
@@ -131,9 +139,12 @@ static void system_close(binding *b) {
     }
     b->main = NULL;
     b->current = NULL;
+    b->stopping = false;
     weir__free(s, b->tally);
     b->tally = NULL;
-    b->system = NULL; /* before it goes: an interrupt looks here */
+    b->system = NULL;
+    while (atomic_load(&b->visitors)) /* an interrupt from another thread may have seen it still */
+        sched_yield();
     weir_system_free(s);
 }
 
@@ -149,9 +160,9 @@ int pump(binding *b, bool (*done)(void *data), void *data, weir_error **error) {
     if (weir__running(b->system))
         return weir_fail(error, WEIR_EBUSY, "a pump inside a pump: the loop is already running, and only actors may wait in it");
     int code = weir_system_run(b->system, done, data, error);
-    if (code == WEIR_OK && atomic_exchange(&b->interrupted, 0))
-        code = weir_fail(error, WEIR_ECANCELLED, "interrupted");
-    return code;
+    weir_error_free(stretch_end(b));
+    stretch_begin(b);
+    return code == WEIR_OK ? interrupt_answer(b, error) : code;
 }
 
 /* core.run(): until nothing is left that could happen by itself. */
@@ -176,16 +187,19 @@ static int system_quit(lua_State *L) {
     return 0;
 }
 
-/* core.stop_all(seconds): asks every actor to stop. */
+/* core.stop_all(seconds): asks every actor to stop. The main chunk's own ends first: it has nothing to stop. */
 static int system_stop(lua_State *L) {
     binding *b = binding_of(L);
     int64_t patience = check_seconds(L, 1);
     weir_error *e = NULL;
     if (weir__running(system_of(L, b)))
         return raise_code(L, WEIR_EBUSY, "a pump inside a pump: the loop is already running");
-    if (weir_system_stop(b->system, patience, &e) != WEIR_OK)
-        return raise_error(L, e);
-    return 0;
+    b->stopping = true;
+    if (b->main)
+        weir_kill(b->system, b->main->address);
+    wake_sleepers(b);
+    int code = weir_system_stop(b->system, patience, &e);
+    return code == WEIR_OK ? 0 : raise_error(L, e);
 }
 
 int64_t check_seconds(lua_State *L, int index) {
@@ -238,31 +252,6 @@ static int system_inject(lua_State *L) {
     return code == WEIR_OK ? 0 : raise_code(L, code, "no injection point '%s'", point);
 }
 
-/* Makes waits of main chunks end with ECANCELLED. Async-signal-safe. */
-static void interrupt(void *data) {
-    binding *b = data;
-    weir_system *s = b->system;
-    atomic_store(&b->interrupted, 1);
-    if (s)
-        weir_system_quit(s);
-}
-
-/* core.interrupter() -> function, argument: what a signal handler of the program calls. */
-static int system_interrupter(lua_State *L) {
-    void (*fn)(void *) = interrupt;
-    void *p;
-    memcpy(&p, &fn, sizeof p);
-    lua_pushlightuserdata(L, p);
-    lua_pushlightuserdata(L, binding_of(L));
-    return 2;
-}
-
-/* core.interrupted() -> whether an interrupt is unanswered; forgets it. */
-static int system_interrupted(lua_State *L) {
-    lua_pushboolean(L, atomic_exchange(&binding_of(L)->interrupted, 0));
-    return 1;
-}
-
 static int binding_close(lua_State *L) {
     binding *b = lua_touserdata(L, 1);
     b->closed = true;
@@ -281,8 +270,6 @@ void open_system(lua_State *L, binding *b) {
                                          {"now", system_now},
                                          {"stats", system_stats},
                                          {"inject", system_inject},
-                                         {"interrupter", system_interrupter},
-                                         {"interrupted", system_interrupted},
                                          {NULL, NULL}};
     binding_register(L, b, functions);
     lua_pushstring(L, WEIR_VERSION);
@@ -305,6 +292,7 @@ static binding *binding_new(lua_State *L) {
     lua_newtable(L);
     lua_pushvalue(L, -3);
     lua_setfield(L, -2, "binding");
+    b->thread = pthread_self();
     b->aux = lua_newthread(L);
     lua_setfield(L, -2, "aux");
     lua_rawset(L, LUA_REGISTRYINDEX);
@@ -323,6 +311,8 @@ WEIR_API int luaopen_weir_core(lua_State *L) {
     open_address(L, b);
     open_actor(L, b);
     open_call(L, b);
+    open_await(L, b);
+    open_guard(L, b);
     open_message(L, b);
     open_buffer(L, b);
     open_json(L, b);

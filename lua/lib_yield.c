@@ -4,8 +4,8 @@
 
 #include "binding.h"
 
-/* The coroutine that resumed `co`, as the library's coroutine.resume noted it; NULL if it did not. */
-static lua_State *parent(lua_State *L, lua_State *co) {
+/* As the library's coroutine.resume noted it. */
+lua_State *coroutine_parent(lua_State *L, lua_State *co) {
     binding_field(L, "parents");
     lua_pushthread(co);
     if (co != L)
@@ -17,7 +17,7 @@ static lua_State *parent(lua_State *L, lua_State *co) {
 }
 
 bool can_yield(lua_State *L, const task *t, lua_State **where) {
-    for (lua_State *co = L; co; co = parent(L, co)) {
+    for (lua_State *co = L; co; co = coroutine_parent(L, co)) {
         *where = co;
         if (!lua_isyieldable(co))
             return false;

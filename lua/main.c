@@ -1,4 +1,4 @@
-/* main.c: the program weir: a Lua state whose modules lie beside the program (../share/lua/5.1 and ../lib/lua/5.1), Ctrl-C, and weir.cli, which does the
+/* main.c: the program weir: a Lua state whose modules lie beside the program (../share/lua/5.1 and ../lib/lua/5.1), Ctrl-C, SIGTERM, and weir.cli, which does the
  * rest. Knows nothing of weir but that module's name. */
 #include <lauxlib.h>
 #include <lua.h>
@@ -11,64 +11,50 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    INTERRUPTED_STEPS = 1000000
-}; /* VM instructions that Lua code may still run after Ctrl-C before it is stopped: an answer to the signal's waiter goes first */
+typedef int stop_fn(void *data); /* 1: asked for before, and nobody has noticed */
 
 /* What the signal handler needs: a program has one of each. */
-static lua_State *the_state;
 static pthread_t the_thread;
-static void (*_Atomic interrupt)(void *data);
-static void *interrupt_data;
-static _Atomic int pending, stopped; /* Ctrl-C came; a hook answered it */
+static stop_fn *_Atomic interrupt, *_Atomic terminate;
+static void *stop_data;
 
-static void stop_hook(lua_State *L, lua_Debug *frame) {
-    (void)frame;
-    lua_sethook(L, NULL, 0, 0);
-    if (atomic_exchange(&pending, 0)) {
-        atomic_store(&stopped, 1);
-        luaL_error(L, "interrupted");
-    }
-}
-
-/* Ctrl-C ends the main chunk's wait; Lua code that goes on is stopped by a hook; a second one before either took notice ends the program. */
+/* Ctrl-C breaks off what the main chunk does, SIGTERM the whole program; a second one before anybody took notice of the first ends the process. */
 static void on_signal(int number) {
     if (!pthread_equal(pthread_self(), the_thread)) {
         pthread_kill(the_thread, number);
         return;
     }
-    if (atomic_exchange(&pending, 1))
-        _exit(130);
-    void (*fn)(void *) = atomic_load(&interrupt);
-    if (fn)
-        fn(interrupt_data);
-    lua_sethook(the_state, stop_hook, LUA_MASKCOUNT, INTERRUPTED_STEPS);
+    stop_fn *fn = number == SIGTERM ? atomic_load(&terminate) : atomic_load(&interrupt);
+    if (!fn || fn(stop_data))
+        _exit(128 + number);
 }
 
-/* program.interrupts(function, argument): whom Ctrl-C tells; program.calm(): whether Ctrl-C came; it counts as answered then. */
-static int set_interrupt(lua_State *L) {
-    void *p = lua_touserdata(L, 1);
-    void (*fn)(void *);
+static stop_fn *to_function(lua_State *L, int index) {
+    void *p = lua_touserdata(L, index);
+    stop_fn *fn;
     memcpy(&fn, &p, sizeof fn);
-    atomic_store(&interrupt, NULL);
-    interrupt_data = lua_touserdata(L, 2);
-    atomic_store(&interrupt, fn);
-    return 0;
+    return fn;
 }
 
-static int calm(lua_State *L) {
-    lua_sethook(L, NULL, 0, 0);
-    int was = atomic_exchange(&pending, 0) | atomic_exchange(&stopped, 0);
-    lua_pushboolean(L, was);
-    return 1;
+/* program.interrupts(interrupt, terminate, argument): whom Ctrl-C and SIGTERM tell; nil: they end the process. */
+static int set_interrupts(lua_State *L) {
+    atomic_store(&interrupt, NULL);
+    atomic_store(&terminate, NULL);
+    stop_data = lua_touserdata(L, 3);
+    atomic_store(&interrupt, to_function(L, 1));
+    atomic_store(&terminate, to_function(L, 2));
+    return 0;
 }
 
 static void catch_signals(void) {
     struct sigaction action = {0};
     action.sa_handler = on_signal;
     sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
     the_thread = pthread_self();
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
     signal(SIGPIPE, SIG_DFL);
 }
 
@@ -107,7 +93,7 @@ static int start(lua_State *L) {
     prepend(L, "path", lua_tostring(L, -1));
     lua_pushfstring(L, "%s/" WEIR_LUA_LIB "/?.so;", prefix);
     prepend(L, "cpath", lua_tostring(L, -1));
-    static const luaL_Reg functions[] = {{"interrupts", set_interrupt}, {"calm", calm}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"interrupts", set_interrupts}, {NULL, NULL}};
     lua_newtable(L);
     luaL_setfuncs(L, functions, 0);
     lua_pushstring(L, prefix);
@@ -133,7 +119,6 @@ int main(int argc, char **argv) {
         fprintf(stderr, "weir: no memory\n");
         return 1;
     }
-    the_state = L;
     catch_signals();
     lua_pushcfunction(L, start);
     lua_pushlightuserdata(L, argv);
@@ -143,6 +128,7 @@ int main(int argc, char **argv) {
     else
         fprintf(stderr, "weir: %s\n", lua_tostring(L, -1) ? lua_tostring(L, -1) : "error");
     signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
     lua_close(L);
     if (fflush(stdout) != 0)
         code = code ? code : 1;

@@ -11,6 +11,9 @@ local ffi = require "ffi"
 local core = require "weir.core"
 local errors = require "weir.errors"
 local coroutines = require "weir.coroutines"
+local await = require "weir.await"
+local guard = require "weir.guard"
+local shutdown = require "weir.shutdown"
 require "weir.integers"
 
 local weir = {
@@ -22,6 +25,7 @@ local weir = {
 
 local core_send, core_call, core_result = core.send, core.call, core.result
 local core_receive, core_take = core.receive, core.take
+local core_start, core_sleep, core_slept = core.start, core.sleep, core.slept
 
 -- ---- errors ----
 
@@ -52,6 +56,30 @@ core.register("uncaught", function(address, e)
   return weir.uncaught(address, e)
 end)
 
+-- ---- code that does not pause ----
+
+--- Guard mode on or off: see weir.guard.
+-- @function weir.guard
+weir.guard = guard.guard
+
+--- As pcall, for an evaluation of a main chunk that an interrupt or the guard may end.
+-- @function weir.guarded
+weir.guarded = guard.guarded
+
+--- Called once for a stretch of Lua code that runs longer than the guard's limit; replace it to log elsewhere.
+-- @param address who runs; nil: the main chunk
+-- @tparam string verb the message it handles; "start": none yet; nil: the main chunk
+-- @tparam number elapsed seconds
+-- @tparam string traceback where it is
+function weir.slow(address, verb, elapsed, traceback)
+  local what = address and ("%s has been handling \"%s\""):format(tostring(address), verb) or "the main chunk has been running"
+  io.stderr:write(("weir: %s for %.1f s without a pause\n%s\n"):format(what, elapsed, traceback))
+end
+
+core.register("slow", function(...)
+  return weir.slow(...)
+end)
+
 -- ---- the system ----
 
 --- Makes the system of this Lua state with options; without it the first use makes one.
@@ -60,9 +88,23 @@ function weir.system(options)
   return core.system(options)
 end
 
---- Ends the system and all of its actors, so that another can be made.
+--- Runs what `weir.on_shutdown` was given, then ends the system and all of its actors, so that another can be made.
 function weir.shutdown()
+  shutdown.run()
   return core.shutdown()
+end
+
+--- Runs fn once before everything ends. The program weir does so however it ends: by the end of the script or of -e, by Ctrl-D at the prompt, Ctrl-C, SIGTERM or
+-- os.exit; elsewhere weir.shutdown does. The newest runs first. It runs as a main chunk and may wait; its errors are told on standard error.
+-- @function weir.on_shutdown
+-- @tparam function fn
+weir.on_shutdown = shutdown.on
+
+--- Asks every actor to stop, waits until all have ended, kills the rest. Sleeping actors are woken with ESTOPPING. Only for main chunks, at the end: nothing can
+-- be started afterwards.
+-- @tparam[opt=5] number patience seconds; ETIMEOUT then names those that were killed
+function weir.stop_all(patience)
+  return core.stop_all(patience or 5)
 end
 
 --- Runs the loop from a main chunk until nothing is left that could happen by itself, or until `weir.quit`.
@@ -228,10 +270,31 @@ function weir.try_call_with(options, verb, ...)
   return core_result(true)
 end
 
+--- Begins a call and does not wait for it.
+-- @param to address
+-- @tparam string verb
+-- @param ... arguments
+-- @return a pending object for weir.await and the like: ended(), cancel(). Dropped, or left by its actor, it cancels the call
+function weir.start(to, verb, ...)
+  return core_start(nil, to, verb, ...)
+end
+
+--- As start, with options.
+-- @tparam table options to, timeout (seconds; false: none)
+-- @tparam string verb
+-- @param ... arguments
+-- @return a pending object
+function weir.start_with(options, verb, ...)
+  return core_start(options.timeout, options.to, verb, ...)
+end
+
+weir.await, weir.try_await, weir.await_all, weir.await_any = await.await, await.try_await, await.await_all, await.await_any
+
 --- Waits.
 -- @tparam number seconds
 function weir.sleep(seconds)
-  return core.sleep(seconds)
+  core_sleep(seconds)
+  return core_slept()
 end
 
 --- Whether a wait could suspend here.

@@ -10,6 +10,8 @@ local commands = {
   "run", "generate", "chat", "logits", "tokenize", "info", "models", "fetch", "convert", "trace", "streams", "bench", "env", "help",
 }
 
+local PATIENCE = 2 -- seconds that actors have to end when the program does
+
 local function is_command(name)
   for _, command in ipairs(commands) do
     if command == name then
@@ -34,10 +36,15 @@ end
 -- What went wrong, said once; the exit code. Scripts get the traceback, subcommands one line.
 local function explain(program, name, e, traced)
   local stopped = program.calm()
-  if args.is_usage(e) then
+  if program.exit_code then
+    return program.exit_code
+  elseif args.is_usage(e) then
     complain(name, e.text)
     io.stderr:write("weir ", name and name .. " " or "", "--help says more\n")
     return 2
+  elseif core.terminated() then
+    complain(name, "terminated")
+    return 143
   elseif stopped then
     complain(name, "interrupted")
     return 130
@@ -46,18 +53,13 @@ local function explain(program, name, e, traced)
   return 1
 end
 
-local function handler(e)
-  if args.is_usage(e) then
-    return e
-  end
-  return errors.wrap(e, coroutines.traceback(nil, e))
-end
-
 -- Runs fn; its result or 0 is the exit code.
 local function protected(program, name, traced, fn)
-  local ok, result = xpcall(fn, handler)
+  local ok, result, co = core.guarded(fn)
   if ok then
-    return type(result) == "number" and result or 0
+    return program.exit_code or type(result) == "number" and result or 0
+  elseif co and not args.is_usage(result) then
+    result = errors.wrap(result, coroutines.traceback(co, result))
   end
   return explain(program, name, result, traced)
 end
@@ -104,14 +106,34 @@ local function dispatch(program, argv)
   return 2
 end
 
+-- os.exit ends the program as SIGTERM does: the main chunk is broken off, hooks run, actors are stopped. In an actor it ends that one first.
+local function replace_exit(program)
+  rawset(os, "exit", function(code)
+    code = (code == nil or code == true) and 0 or code == false and 1 or code
+    program.exit_code = program.exit_code or tonumber(code) or 1
+    core.terminated(true)
+    if core.inside() then
+      return core.exit()
+    end
+    error(errors.new("ECANCELLED", "os.exit"), 0)
+  end)
+end
+
 --- Runs a command line.
--- @tparam table program what main.c offers: prefix, interrupts(function, argument), calm()
+-- @tparam table program what main.c offers: prefix, interrupts(function, function, argument). Gets calm(), and exit_code after os.exit
 -- @tparam table argv
 -- @treturn number exit code
 return function(program, argv)
-  program.interrupts(core.interrupter())
+  local interrupt, state = core.interrupter()
+  program.interrupts(interrupt, (core.terminator()), state)
+  program.calm = core.calm
+  replace_exit(program)
   local code = dispatch(program, argv)
-  program.interrupts(nil, nil)
+  if package.loaded.weir and not require "weir.shutdown".finish(PATIENCE) and code == 0 then
+    code = 1
+  end
+  code = program.exit_code or code
+  program.interrupts(nil, nil, nil)
   pcall(core.shutdown)
   return code
 end
