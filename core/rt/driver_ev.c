@@ -1,11 +1,8 @@
-/* driver_ev.c: the loop on libev: an own loop on epoll, an own eventfd for posted work, an own timerfd for the next due time (libev's own timers
- * wait in whole milliseconds). Actors run between its iterations. Never the default loop, which would take over the host's children. */
+/* driver_ev.c: loops on libev. weir__driver_ev: a loop of its own on epoll, actors run between its iterations. weir__driver_host: watchers in a host's loop, in
+ * whose callbacks actors run, WEIR_TURN_NS at a time, so that the host's watchers have their turns in between. Never the default loop, which would take over the
+ * host's children. */
 #include <errno.h>
 #include <ev.h>
-#include <sys/eventfd.h>
-#include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "internal.h"
 
@@ -18,89 +15,172 @@ typedef struct weir__ev {
     ev_io wake, timer;
 } weir__ev;
 
-static void woken(struct ev_loop *loop, ev_io *w, int events) {
-    (void)loop, (void)events;
-    weir__drain_fd(w->fd);
+static struct ev_loop *loop_of(const weir__loop *l) {
+    return ((weir__ev *)l->watchers)->loop;
 }
 
-/* The next sleep sets it again. */
-static void timer_due(struct ev_loop *loop, ev_io *w, int events) {
-    (void)loop, (void)events;
+/* The next sleep sets the timerfd again. */
+static void drain(weir__loop *l, ev_io *w) {
     weir__drain_fd(w->fd);
-    ((weir__loop *)w->data)->timer_set = 0;
+    if (w->fd == l->timer_fd)
+        l->timer_set = 0;
+}
+
+static void woken(struct ev_loop *loop, ev_io *w, int events) {
+    (void)loop, (void)events;
+    drain(w->data, w);
+}
+
+/* ---- a loop of its own ---- */
+
+static int watch(weir__loop *l, struct ev_loop *loop, void (*fn)(struct ev_loop *loop, ev_io *w, int events)) {
+    weir__ev *e = l->watchers;
+    e->loop = loop;
+    ev_io_init(&e->wake, fn, l->wake_fd, EV_READ);
+    ev_io_init(&e->timer, fn, l->timer_fd, EV_READ);
+    e->wake.data = e->timer.data = l;
+    ev_io_start(loop, &e->wake);
+    ev_io_start(loop, &e->timer);
+    return WEIR_OK;
+}
+
+static int ev_prepare_open(weir__loop *l, weir_error **error) {
+    l->watchers = weir__alloc(l->system, sizeof(weir__ev));
+    return l->watchers ? weir__wait_open(l, error) : weir_fail(error, WEIR_ENOMEM, "no memory for the loop");
+}
+
+static int ev_open(weir__loop *l, weir_error **error) {
+    int code = ev_prepare_open(l, error);
+    if (code)
+        return code;
+    struct ev_loop *loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV | EVFLAG_NOTIMERFD);
+    return loop ? watch(l, loop, woken) : weir_fail(error, WEIR_EIO, "libev cannot make a loop on epoll: %s", strerror(errno));
 }
 
 static void ev_close(weir__loop *l) {
     weir__ev *e = l->watchers;
     if (e && e->loop)
         ev_loop_destroy(e->loop);
-    if (l->timer_fd >= 0)
-        close(l->timer_fd);
-    if (l->wake_fd >= 0)
-        close(l->wake_fd);
+    weir__wait_close(l);
     weir__free(l->system, e);
 }
 
-static int ev_open(weir__loop *l, weir_error **error) {
-    weir__ev *e = weir__alloc(l->system, sizeof *e);
-    l->watchers = e;
-    if (!e)
-        return weir_fail(error, WEIR_ENOMEM, "no memory for the loop");
-    l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (l->wake_fd < 0)
-        return weir_fail(error, WEIR_EIO, "eventfd: %s", strerror(errno));
-    l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (l->timer_fd < 0)
-        return weir_fail(error, WEIR_EIO, "timerfd_create: %s", strerror(errno));
-    e->loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV | EVFLAG_NOTIMERFD);
-    if (!e->loop)
-        return weir_fail(error, WEIR_EIO, "libev cannot make a loop on epoll: %s", strerror(errno));
-    ev_io_init(&e->wake, woken, l->wake_fd, EV_READ);
-    ev_io_init(&e->timer, timer_due, l->timer_fd, EV_READ);
-    e->timer.data = l;
-    ev_io_start(e->loop, &e->wake);
-    ev_io_start(e->loop, &e->timer);
-    return WEIR_OK;
-}
-
-static int64_t ev_clock(const weir_system *s) {
-    (void)s;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static size_t ev_choose(weir__loop *l) {
-    (void)l;
-    return 0;
-}
-
 static void ev_poll(weir__loop *l) {
-    ev_run(((weir__ev *)l->watchers)->loop, EVRUN_NOWAIT);
-}
-
-/* Only when about to sleep, and only if it is set to something else; no due time: disarmed, so that an idle loop sleeps for good. */
-static void set_timer(weir__loop *l) {
-    int64_t at = weir__due_next(l);
-    if (at == l->timer_set)
-        return;
-    struct itimerspec t = {{0, 0}, {at / 1000000000, at % 1000000000}};
-    timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
-    l->timer_set = at;
+    ev_run(loop_of(l), EVRUN_NOWAIT);
 }
 
 static void ev_wait(weir__loop *l) {
-    set_timer(l);
+    weir__wait_timer(l);
     if (!weir__sleep_begin(l))
         return;
-    ev_run(((weir__ev *)l->watchers)->loop, EVRUN_ONCE);
+    ev_run(loop_of(l), EVRUN_ONCE);
     weir__sleep_end(l);
 }
 
-static bool ev_advance(weir__loop *l) {
-    (void)l;
-    return false;
+/* ---- the host's loop ---- */
+
+static void host_part(weir__loop *l) {
+    weir__ev *e = l->watchers;
+    ev_io_stop(e->loop, &e->wake);
+    ev_io_stop(e->loop, &e->timer);
 }
 
-const weir__driver weir__driver_ev = {WEIR_TURN_MESSAGES, ev_open,      ev_close, ev_clock, ev_choose, ev_poll, ev_wait,
-                                      ev_advance,         weir__wake_fd};
+/* In weir_system_run the turns come after the iteration. A forked child has the host's watchers, but no system. */
+static void host_woken(struct ev_loop *loop, ev_io *w, int events) {
+    weir__loop *l = w->data;
+    (void)loop, (void)events;
+    if (weir__forked(l->system)) {
+        host_part(l);
+        return;
+    }
+    drain(l, w);
+    if (l->running)
+        return;
+    weir__loop_enter(l);
+    weir__loop_step(l, WEIR_TURN_NS);
+    weir__loop_leave(l);
+}
+
+static int host_open(weir__loop *l, weir_error **error) {
+    int code = ev_prepare_open(l, error);
+    return code ? code : watch(l, l->host, host_woken);
+}
+
+static void host_close(weir__loop *l) {
+    weir__ev *e = l->watchers;
+    if (e && e->loop)
+        host_part(l);
+    weir__wait_close(l);
+    weir__free(l->system, e);
+}
+
+static bool host_busy(const weir__loop *l) {
+    return ev_depth(loop_of(l)) > 0;
+}
+
+/* ---- watched descriptors: libev takes files that epoll refuses as always ready ---- */
+
+static void io_ready(struct ev_loop *loop, ev_io *w, int events) {
+    weir__io *io = w->data;
+    weir_system *s = io->system;
+    weir__loop *l = &s->main_loop;
+    if (weir__forked(s)) {
+        ev_io_stop(loop, w);
+        return;
+    }
+    bool outside = !l->running;
+    if (outside)
+        weir__loop_enter(l);
+    s->ios.dirty = true;
+    if (events & EV_ERROR)
+        weir__io_fail(io);
+    else
+        io->fn(s, io->data, (events & EV_READ ? WEIR__IO_READ : 0) | (events & EV_WRITE ? WEIR__IO_WRITE : 0));
+    if (!outside)
+        return;
+    weir__loop_step(l, WEIR_TURN_NS);
+    weir__loop_leave(l);
+}
+
+static int ev_io_begin(weir__loop *l, weir__io *io, weir_error **error) {
+    ev_io *w = io->watcher = weir__alloc(l->system, sizeof *w);
+    if (!w)
+        return weir_fail(error, WEIR_ENOMEM, "descriptor %d cannot be watched: no memory", io->fd);
+    ev_io_init(w, io_ready, io->fd, (io->events & WEIR__IO_READ ? EV_READ : 0) | (io->events & WEIR__IO_WRITE ? EV_WRITE : 0));
+    w->data = io;
+    ev_io_start(loop_of(l), w);
+    return WEIR_OK;
+}
+
+static void ev_io_end(weir__loop *l, weir__io *io) {
+    ev_io_stop(loop_of(l), io->watcher);
+    weir__free(l->system, io->watcher);
+    io->watcher = NULL;
+}
+
+const weir__driver weir__driver_ev = {.turn = WEIR_TURN_MESSAGES,
+                                      .open = ev_open,
+                                      .close = ev_close,
+                                      .now = weir__wait_clock,
+                                      .choose = weir__wait_choose,
+                                      .poll = ev_poll,
+                                      .wait = ev_wait,
+                                      .advance = weir__wait_advance,
+                                      .wake = weir__wake_fd,
+                                      .io_start = ev_io_begin,
+                                      .io_stop = ev_io_end};
+
+const weir__driver weir__driver_host = {.turn = WEIR_TURN_MESSAGES,
+                                        .open = host_open,
+                                        .close = host_close,
+                                        .now = weir__wait_clock,
+                                        .choose = weir__wait_choose,
+                                        .poll = ev_poll,
+                                        .wait = ev_wait,
+                                        .advance = weir__wait_advance,
+                                        .wake = weir__wake_fd,
+                                        .leave = weir__wait_leave,
+                                        .part = host_part,
+                                        .busy = host_busy,
+                                        .io_start = ev_io_begin,
+                                        .io_stop = ev_io_end};

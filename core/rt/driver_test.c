@@ -66,8 +66,15 @@ static bool test_advance(weir__loop *l) {
     return true;
 }
 
-const weir__driver weir__driver_test = {1,         test_open, test_close,   test_clock,   test_choose,
-                                        test_poll, test_wait, test_advance, weir__wake_fd};
+const weir__driver weir__driver_test = {.turn = 1,
+                                        .open = test_open,
+                                        .close = test_close,
+                                        .now = test_clock,
+                                        .choose = test_choose,
+                                        .poll = test_poll,
+                                        .wait = test_wait,
+                                        .advance = test_advance,
+                                        .wake = weir__wake_fd};
 
 bool weir__system_inline(const weir_system *s) {
     return s->main_loop.driver == &weir__driver_test;

@@ -107,6 +107,7 @@ static inline uint64_t weir__ids_of(const weir__id *r) {
 }
 
 typedef struct weir__loop weir__loop;
+typedef struct weir__watchdog weir__watchdog;
 
 /* ---- counters: one thread writes, any may read ---- */
 
@@ -360,9 +361,18 @@ typedef struct weir__driver {
     void (*wait)(weir__loop *l);          /* until something happens; may return for nothing */
     bool (*advance)(weir__loop *l);       /* makes something happen that needs no waiting: stream work, a jump of the clock */
     void (*wake)(weir__loop *l);          /* ends a wait. Any thread, async-signal-safe */
+
+    /* of loops that a host drives, else NULL */
+    void (*leave)(weir__loop *l);      /* the loop does not run any more: the host must be able to wait for what comes next */
+    void (*part)(weir__loop *l);       /* before the system is freed, or left behind: the host's loop knows it no more */
+    bool (*busy)(const weir__loop *l); /* the host's loop is running: it cannot be run in itself */
+
+    /* of loops that can watch descriptors, else NULL. The watcher is in the system's list */
+    int (*io_start)(weir__loop *l, weir__io *io, weir_error **error);
+    void (*io_stop)(weir__loop *l, weir__io *io); /* may be called when the descriptor is closed already */
 } weir__driver;
 
-extern const weir__driver weir__driver_ev, weir__driver_test;
+extern const weir__driver weir__driver_ev, weir__driver_host, weir__driver_fd, weir__driver_test;
 
 typedef struct weir__fault {
     _Atomic uint64_t passes, first, last; /* fires while first <= passes <= last */
@@ -371,6 +381,46 @@ typedef struct weir__fault {
 enum { WEIR__LINE = 64 }; /* bytes between what different threads write: a line of cache */
 
 /* A scheduler: a run queue, due times, and the thread that drives it. */
+/* ---- what else a loop keeps ---- */
+
+/* What the loop's thread does right now, for the watchdog (watchdog.c has the order). Its thread writes, any thread may read the atomics. */
+typedef struct weir__watch {
+    _Atomic bool awake;
+    _Atomic uint64_t serial; /* odd: of the running handler; even: none runs */
+    _Atomic int64_t since;   /* when it began: ns of CLOCK_MONOTONIC */
+    _Atomic uint64_t what;   /* enum weir__entry_kind << 32 | verb */
+    _Atomic weir_address actor;
+    _Atomic uint64_t name[WEIR_MAX_NAME / 8];
+    uint64_t handlers; /* of the loop's thread: twice how many were begun */
+    uint64_t told;     /* of the watchdog's thread: the serial that it told of last */
+} weir__watch;
+
+/* A watched descriptor (io.c). */
+struct weir__io {
+    weir__link link; /* weir_system.ios, or .failed_ios once it is stopped */
+    weir_system *system;
+    int fd, events;
+    bool stopped; /* after an error: not watched, not yet given back */
+    weir__io_fn *fn;
+    void *data;
+    uint64_t device, inode; /* of what the descriptor was when it was started */
+    void *watcher;          /* driver_ev: its ev_io */
+    bool always;            /* driver_fd: epoll refuses the file, which is always ready */
+    uint32_t born;          /* driver_fd: the first registration that it belongs to */
+    uint64_t told;          /* driver_fd: the last event that it was told */
+};
+
+/* The descriptors of a system's main loop (io.c). */
+typedef struct weir__ios {
+    weir__link living, failed;
+    size_t always;   /* driver_fd: how many are always ready */
+    uint32_t serial; /* driver_fd: registrations */
+    uint64_t round;  /* driver_fd: events told */
+    weir__due due;   /* the next check of what was closed behind the loop's back */
+    int64_t checked; /* when the last one was */
+    bool dirty;      /* something ran since then that may have closed one */
+} weir__ios;
+
 struct weir__loop {
     weir_system *system;
     const weir__driver *driver;
@@ -394,9 +444,12 @@ struct weir__loop {
     uint64_t visit; /* search for cycles */
     weir__counter sent, handled, dead, queued, arrived, calls_made, calls_ended, late, timers_live;
 
+    weir__watch watch;
     void *watchers;    /* driver_ev's */
-    int timer_fd;      /* driver_ev */
-    int64_t timer_set; /* driver_ev: what timer_fd is set to, 0: to nothing */
+    void *host;        /* driver_host: the host's struct ev_loop */
+    int epoll_fd;      /* driver_fd */
+    int timer_fd;      /* driver_ev, driver_fd */
+    int64_t timer_set; /* what timer_fd is set to, 0: to nothing */
 };
 
 struct weir_system {
@@ -407,6 +460,7 @@ struct weir_system {
     const volatile uint8_t *parent; /* a page that the kernel wipes in a forked child; its first byte is 1 elsewhere */
     int parent_pid;                 /* asked instead where the kernel cannot wipe; 0: not needed */
     _Atomic bool stopped;           /* nothing is accepted any more */
+    _Atomic bool watched;           /* loops publish their handlers */
     _Atomic uint32_t armed;         /* faults */
     weir__fault faults[WEIR__INJECT_POINTS];
     weir__verbs verbs;
@@ -429,6 +483,8 @@ struct weir_system {
     weir__compiled *behaviours;
     weir__attachment *attachments;
 
+    _Atomic(weir__watchdog *) watchdog; /* NULL: never set */
+    weir__ios ios;
     weir_actor *main;
     weir__loop *here; /* the loop that the main thread drives: the main loop; the test driver's turn */
     weir__loop main_loop;
@@ -453,6 +509,10 @@ static inline void *weir__thread(void) {
 /* The loop that the calling thread drives; NULL: none of this system's. */
 static inline weir__loop *weir__here(const weir_system *s) {
     return s->thread == weir__thread() ? s->here : NULL;
+}
+/* The main loop, then the workers'; NULL beyond the last. Any thread */
+static inline weir__loop *weir__loop_at(weir_system *s, unsigned i) {
+    return i == 0 ? &s->main_loop : NULL;
 }
 static inline bool weir__forked(const weir_system *s) {
     return !*s->parent || (s->parent_pid && s->parent_pid != (int)getpid());
@@ -598,7 +658,32 @@ void weir__sleep_end(weir__loop *l);
 /* loop.c */
 void weir__ready_push(weir_actor *a);
 weir_actor *weir__ready_pop(weir__loop *l);
+void weir__loop_enter(weir__loop *l); /* around everything that the loop's thread does for it */
+void weir__loop_leave(weir__loop *l);
 int weir__loop_run(weir__loop *l, bool (*done)(void *data), void *data);
+void weir__loop_step(weir__loop *l, int64_t ns); /* what there is to do, but no more turns after ns. Between enter and leave */
+
+/* wait.c: what the drivers on epoll share */
+int weir__wait_open(weir__loop *l, weir_error **error); /* eventfd and timerfd */
+void weir__wait_close(weir__loop *l);
+void weir__wait_timer(weir__loop *l); /* sets the timerfd to the next due time, if it is set to something else */
+void weir__wait_leave(weir__loop *l); /* weir__driver.leave: the eventfd is readable if there is work, or becomes so with the next */
+int64_t weir__wait_clock(const weir_system *s);
+size_t weir__wait_choose(weir__loop *l); /* the first */
+bool weir__wait_advance(weir__loop *l);  /* false */
+
+/* io.c */
+void weir__ios_init(weir__ios *ios);
+void weir__ios_fini(weir_system *s);  /* tells the watchers that are left, and gives them back */
+bool weir__ios_settle(weir__loop *l); /* before the loop sleeps: finds what was closed behind its back; true: functions were called */
+void weir__io_fail(weir__io *io);     /* stops it and tells its owner */
+
+/* watchdog.c */
+void weir__watch_awake(weir__loop *l, bool awake);
+void weir__watch_turn(weir__loop *l, const weir_actor *a); /* the actor that has the turn */
+void weir__watch_begin(weir__loop *l, enum weir__entry_kind kind, weir_verb verb);
+void weir__watch_end(weir__loop *l);
+void weir__watchdog_fini(weir_system *s, bool forked);
 
 /* verify.c */
 void weir__verify_small(weir_system *s); /* weir__verify where it is affordable: in small systems */

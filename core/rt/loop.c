@@ -12,6 +12,8 @@ void weir__ready_push(weir_actor *a) {
     else
         l->ready_first = a;
     l->ready_last = a;
+    if (!l->running)
+        weir__wake(l); /* a host that waits for it hears of work from outside of its turns */
 }
 
 /* Takes out the one that the driver chooses; finding it costs its distance from the front. */
@@ -38,7 +40,7 @@ static void stop_asked(weir_actor *a) {
         weir_exit(a, NULL);
 }
 
-static void dispatch(weir_actor *a, weir__entry *e) {
+static void dispatch_kind(weir_actor *a, weir__entry *e) {
     switch (e->kind) {
     case WEIR__MAIL:
         weir__message_handle(a, weir__container(e, weir_message, entry));
@@ -58,6 +60,17 @@ static void dispatch(weir_actor *a, weir__entry *e) {
     }
 }
 
+static void dispatch(weir_actor *a, weir__entry *e) {
+    weir__loop *l = a->loop;
+    if (!atomic_load_explicit(&l->system->watched, memory_order_relaxed)) {
+        dispatch_kind(a, e);
+        return;
+    }
+    weir__watch_begin(l, e->kind, e->kind == WEIR__MAIL ? weir__container(e, weir_message, entry)->verb : 0);
+    dispatch_kind(a, e);
+    weir__watch_end(l);
+}
+
 /* Handles what the actor may get, up to the driver's count. The clock is read after 1, 2, 4, ... messages: slow handlers end their turn soon,
  * and 64 fast ones cost seven readings. */
 static void handle_some(weir_actor *a, int64_t until) {
@@ -75,6 +88,8 @@ static void handle_some(weir_actor *a, int64_t until) {
 static void turn(weir_actor *a, int64_t until) {
     weir__loop *l = a->loop;
     l->current = a;
+    if (atomic_load_explicit(&l->system->watched, memory_order_relaxed))
+        weir__watch_turn(l, a);
     handle_some(a, until);
     l->current = NULL;
     int64_t now = weir_now(l->system);
@@ -92,9 +107,14 @@ static bool finished(weir__loop *l, bool (*done)(void *data), void *data) {
     return atomic_load_explicit(&s->quit, memory_order_relaxed) || weir__forked(s) || (done && done(data));
 }
 
+static bool forked(weir__loop *l, bool (*done)(void *data), void *data) {
+    (void)done, (void)data;
+    return weir__forked(l->system);
+}
+
 /* Turns until no actor is ready or it is time to look at the outside. True: the run is over. */
-static bool turns(weir__loop *l, bool (*done)(void *data), void *data) {
-    int64_t until = weir__later(l->now, WEIR_TURN_NS);
+static bool turns(weir__loop *l, int64_t until, bool (*over)(weir__loop *l, bool (*done)(void *data), void *data), bool (*done)(void *data),
+                  void *data) {
     while (l->ready_count) {
         weir_actor *a = weir__ready_pop(l);
         if (a->dead) {
@@ -102,7 +122,8 @@ static bool turns(weir__loop *l, bool (*done)(void *data), void *data) {
             continue;
         }
         turn(a, until);
-        if (finished(l, done, data))
+        l->system->ios.dirty = true;
+        if (over(l, done, data))
             return true;
         weir__inbox_take(l);
         if (l->now >= until)
@@ -122,7 +143,7 @@ static void iterate(weir__loop *l, bool (*done)(void *data), void *data) {
         l->now = weir_now(l->system);
         if (!weir__forked(l->system))
             weir__due_fire(l, l->now);
-        if (finished(l, done, data) || turns(l, done, data))
+        if (finished(l, done, data) || turns(l, weir__later(l->now, WEIR_TURN_NS), finished, done, data))
             return;
         weir__verify_small(l->system);
         if (l->ready_count)
@@ -131,15 +152,43 @@ static void iterate(weir__loop *l, bool (*done)(void *data), void *data) {
             continue;
         else if (!done && nothing_left(l))
             return;
-        else
+        else if (!weir__ios_settle(l)) {
+            weir__watch_awake(l, false);
             l->driver->wait(l);
+            weir__watch_awake(l, true);
+        }
     }
 }
 
-int weir__loop_run(weir__loop *l, bool (*done)(void *data), void *data) {
+void weir__loop_enter(weir__loop *l) {
     l->running = true;
-    iterate(l, done, data);
+    weir__sleep_end(l);
+    weir__watch_awake(l, true);
+}
+
+void weir__loop_leave(weir__loop *l) {
+    weir__watch_awake(l, false);
     l->running = false;
+    if (l->driver->leave && !weir__forked(l->system))
+        l->driver->leave(l);
+}
+
+void weir__loop_step(weir__loop *l, int64_t ns) {
+    int64_t until = weir__later(weir_now(l->system), ns);
+    do {
+        weir__inbox_take(l);
+        l->now = weir_now(l->system);
+        weir__due_fire(l, l->now);
+        if (turns(l, until, forked, NULL, NULL))
+            return;
+        weir__verify_small(l->system);
+    } while ((l->ready_count || atomic_load(&l->inbox) || weir__ios_settle(l)) && l->now < until);
+}
+
+int weir__loop_run(weir__loop *l, bool (*done)(void *data), void *data) {
+    weir__loop_enter(l);
+    iterate(l, done, data);
+    weir__loop_leave(l);
     atomic_store(&l->system->quit, false);
     return WEIR_OK;
 }

@@ -30,9 +30,20 @@ static bool parent_open(weir_system *s) {
 static void loop_init(weir_system *s, weir__loop *l, const weir__driver *driver) {
     l->system = s;
     l->driver = driver;
-    l->wake_fd = l->timer_fd = -1;
+    l->wake_fd = l->timer_fd = l->epoll_fd = -1;
     weir__ids_init(&l->calls, sizeof(weir__call));
     weir__ids_init(&l->timers, sizeof(weir__timer));
+}
+
+static const weir__driver *driver_of(const weir_system_options *o) {
+    switch (o->driver) {
+    case WEIR_DRIVER_TEST:
+        return &weir__driver_test;
+    case WEIR_DRIVER_FD:
+        return &weir__driver_fd;
+    default:
+        return o->ev_loop ? &weir__driver_host : &weir__driver_ev;
+    }
 }
 
 static weir_system *system_alloc(const weir_system_options *o) {
@@ -50,7 +61,9 @@ static weir_system *system_alloc(const weir_system_options *o) {
     weir__ids_init(&s->actors, sizeof(weir__slot));
     weir__registry_init(&s->registry);
     weir__lingers_init(&s->lingers);
-    loop_init(s, &s->main_loop, o->driver == WEIR_DRIVER_TEST ? &weir__driver_test : &weir__driver_ev);
+    weir__ios_init(&s->ios);
+    loop_init(s, &s->main_loop, driver_of(o));
+    s->main_loop.host = o->ev_loop;
     return s;
 }
 
@@ -104,12 +117,14 @@ int weir_system_new(const weir_system_options *options, weir_system **out, weir_
         *out = s;
     else
         system_release(s);
+    if (code == WEIR_OK && s->main_loop.driver->leave)
+        s->main_loop.driver->leave(&s->main_loop);
     return code;
 }
 
 /* ---- running ---- */
 
-static int may_run(weir_system *s, const char *what, weir_error **error) {
+static int may_run(weir_system *s, const char *what, bool waits, weir_error **error) {
     if (!weir__check(s, "no system"))
         return weir_fail(error, WEIR_EINVAL, "%s: no system", what);
     if (weir__forked(s))
@@ -120,11 +135,42 @@ static int may_run(weir_system *s, const char *what, weir_error **error) {
     if (s->main_loop.running)
         return weir_fail(error, WEIR_EBUSY, "%s inside weir_system_run (in %s): the loop is already running", what,
                          s->main_loop.current ? s->main_loop.current->name : "a callback of the loop");
+    if (waits && s->main_loop.driver->busy && s->main_loop.driver->busy(&s->main_loop))
+        return weir_fail(error, WEIR_EBUSY, "%s inside a callback of the host's loop, which is running already", what);
     return WEIR_OK;
 }
 
+int weir_system_step(weir_system *s, int64_t max_ns, weir_error **error) {
+    int code = may_run(s, "weir_system_step", false, error);
+    if (code != WEIR_OK)
+        return code;
+    weir__loop *l = &s->main_loop;
+    if (l->driver != &weir__driver_fd || max_ns < 0)
+        return weir_fail(error, WEIR_EINVAL,
+                         max_ns < 0 ? "weir_system_step: negative max_ns" : "weir_system_step: the system's driver is not WEIR_DRIVER_FD");
+    weir__loop_enter(l);
+    l->driver->poll(l);
+    weir__loop_step(l, max_ns ? max_ns : WEIR_TURN_NS);
+    weir__loop_leave(l);
+    return WEIR_OK;
+}
+
+int weir_system_fd(const weir_system *s) {
+    return weir__forked(s) || s->main_loop.driver != &weir__driver_fd ? -1 : s->main_loop.epoll_fd;
+}
+
+int64_t weir_system_timeout(const weir_system *s) {
+    const weir__loop *l = &s->main_loop;
+    if (weir__forked(s) || l->driver != &weir__driver_fd)
+        return -1;
+    if (l->running || !atomic_load(&l->asleep))
+        return 0;
+    int64_t at = weir__due_next(l), now = weir_now(s);
+    return !at ? -1 : at > now ? at - now : 0;
+}
+
 int weir_system_run(weir_system *s, bool (*done)(void *data), void *data, weir_error **error) {
-    int code = may_run(s, "weir_system_run", error);
+    int code = may_run(s, "weir_system_run", true, error);
     if (code == WEIR_OK)
         code = weir__loop_run(&s->main_loop, done, data);
     if (code == WEIR_OK && weir__forked(s))
@@ -211,7 +257,7 @@ static int wait_for_all(weir_system *s, int64_t ns, weir_error **error) {
 }
 
 int weir_system_stop(weir_system *s, int64_t ns, weir_error **error) {
-    int code = may_run(s, "weir_system_stop", error);
+    int code = may_run(s, "weir_system_stop", ns > 0, error);
     if (code != WEIR_OK)
         return code;
     s->stopping = true;
@@ -256,11 +302,16 @@ static void close_attachments(weir_system *s) {
 void weir_system_free(weir_system *s) {
     if (!s || !weir__check(weir__on_loop(s) && !s->main_loop.running, "weir_system_free inside weir_system_run or on a foreign thread"))
         return;
-    if (weir__forked(s))
+    bool child = weir__forked(s);
+    if (child)
         *(volatile uint8_t *)s->parent = 1, s->parent_pid = 0;
     weir__inbox_take(&s->main_loop);
     end_actors(s);
     close_attachments(s);
+    weir__ios_fini(s);
+    weir__watchdog_fini(s, child);
+    if (s->main_loop.driver->part)
+        s->main_loop.driver->part(&s->main_loop);
     if (s->lingers.left)
         return;
     weir__lingers_fini(s, &s->lingers);

@@ -72,6 +72,8 @@ void weir__due_set(weir__loop *l, weir__due *d, int64_t at) {
     d->at = at;
     d->order = l->heap.order++;
     rise(&l->heap, ++l->heap.count, d);
+    if (!l->running && d->place == 1)
+        weir__wake(l); /* a host waits for what was the earliest */
 }
 
 void weir__due_clear(weir__loop *l, weir__due *d) {
