@@ -64,19 +64,19 @@ static const char *trace_back(lua_State *L) {
     return lua_tostring(L, -1);
 }
 
-/* "actor 5 (worker)", or "the main chunk". */
+static const char *verb_of(const binding *b) {
+    const task *t = b->current;
+    const char *verb = t && t->verb ? weir_verb_name(b->system, t->verb) : NULL;
+    return verb ? verb : "start";
+}
+
+/* 'actor 5 (worker) ran "verb"', or 'the main chunk ran'. */
 static void who(const binding *b, char *text, size_t size) {
     const task *t = b->current;
     if (t && t->co)
-        snprintf(text, size, "actor %.0f (%s)", (double)t->address, t->self ? weir_actor_name(t->self) : "?");
+        snprintf(text, size, "actor %.0f (%s) ran \"%s\"", (double)t->address, t->self ? weir_actor_name(t->self) : "?", verb_of(b));
     else
-        snprintf(text, size, "the main chunk");
-}
-
-static const char *verb_of(const binding *b) {
-    const task *t = b->current;
-    const char *verb = t && t->co && t->verb ? weir_verb_name(b->system, t->verb) : NULL;
-    return verb ? verb : "start";
+        snprintf(text, size, "the main chunk ran");
 }
 
 /* Leaves the running code for good: what can be suspended is, and is never resumed; across C functions that cannot, an error does it, again at every
@@ -124,7 +124,7 @@ static int tell_slow(lua_State *L) {
 
 static void too_long(lua_State *L, binding *b, int64_t elapsed) {
     guard *g = &b->guard;
-    char name[120], text[240];
+    char what[200], text[320];
     if (!g->told) {
         g->told = true;
         slowness s = {b->current && b->current->co ? b->current : NULL, verb_of(b), trace_back(L), (double)elapsed / 1e9};
@@ -133,9 +133,9 @@ static void too_long(lua_State *L, binding *b, int64_t elapsed) {
     }
     if (!g->kill)
         return;
-    who(b, name, sizeof name);
-    snprintf(text, sizeof text, "%s ran \"%s\" for %.3f s without a pause; it may take %.3f s (weir.guard)", name, verb_of(b),
-             (double)elapsed / 1e9, (double)g->limit / 1e9);
+    who(b, what, sizeof what);
+    snprintf(text, sizeof text, "%s for %.3f s without a pause; it may take %.3f s (weir.guard)", what, (double)elapsed / 1e9,
+             (double)g->limit / 1e9);
     end_stretch(L, b, WEIR_EKILLED, text);
 }
 
