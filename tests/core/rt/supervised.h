@@ -17,10 +17,11 @@ typedef struct world {
 typedef struct kid {
     world *w;
     char name[8];
-    uint64_t failing; /* bit n: start n fails */
-    bool stubborn;    /* does not end when asked to stop */
-    bool nameless;    /* does not register its name */
-    int loop;         /* weir_spawn_options.loop */
+    uint64_t failing;     /* bit n: start n fails */
+    bool stubborn;        /* does not end when asked to stop */
+    int refusal;          /* the code of a start that fails; 0: ENOENT */
+    weir__linger *leaves; /* begins to linger for each life but the first */
+    int loop;             /* weir_spawn_options.loop */
     int starts, alive, handled;
     bool twice; /* two lives at a time were seen */
     weir_address address;
@@ -73,15 +74,16 @@ static inline int kid_start(weir_system *s, void *data, weir_address *out, weir_
     if (n < MOST_STARTS)
         k->at[n] = weir_now(s);
     if (n < MOST_STARTS && k->failing >> n & 1)
-        return weir_fail(error, WEIR_ENOENT, "%s has nothing to start with", k->name);
+        return weir_fail(error, k->refusal ? k->refusal : WEIR_ENOENT, "%s has nothing to start with", k->name);
     k->twice |= k->alive++ != 0;
     note(k->w, '+', k->name);
     int code = weir_spawn(s, &kid_behaviour, k, &o, out, error);
     if (code != WEIR_OK)
         return code;
     k->address = *out;
-    if (!k->nameless)
-        code = weir__register(s, k->name, *out, error);
+    if (k->leaves && n)
+        weir__linger_begin(s, k->leaves, *out);
+    code = weir__register(s, k->name, *out, error);
     if (code != WEIR_OK)
         weir_kill(s, *out);
     return code;

@@ -145,7 +145,7 @@ static void restarts_that_lie_a_period_apart_are_borne_for_ever(void **state) {
     weir_address a = supervise(&w, c, 1, (weir_supervisor_options){.intensity = 2, .period = 100 * MS});
     for (int i = 0; i < 20; i++) {
         tell(&w, "a", "fail");
-        pass(&w, 51 * MS);
+        pass(&w, i % 2 ? 60 * MS : 40 * MS);
     }
     assert_int_equal(k[0].starts, 21);
     assert_int_equal(w.downs, 0);
@@ -330,6 +330,43 @@ static void the_end_of_the_system_is_no_failure(void **state) {
         assert_int_equal(w.finis, 1);
         world_close(&w);
     }
+}
+
+static void a_start_refused_because_the_system_stops_is_an_orderly_end(void **state) {
+    (void)state;
+    for (enum weir_strategy strategy = WEIR_ONE_FOR_ONE; strategy <= WEIR_ONE_FOR_ALL; strategy++) {
+        world w;
+        kid k[2];
+        weir_child c[2];
+        world_open(&w, WEIR_DRIVER_TEST, 1);
+        kids_init(&w, k, c, 2);
+        k[1].failing = 2;
+        k[1].refusal = WEIR_ESTOPPING;
+        supervise(&w, c, 2, (weir_supervisor_options){.strategy = strategy});
+        tell(&w, "b", "fail");
+        assert_int_equal(w.downs, 1);
+        assert_null(w.ended);
+        assert_int_equal(k[1].starts, 2);
+        world_close(&w);
+    }
+}
+
+static void a_stop_after_it_gave_up_does_not_hide_why(void **state) {
+    (void)state;
+    world w;
+    kid k[2];
+    weir_child c[2];
+    world_open(&w, WEIR_DRIVER_TEST, 1);
+    kids_init(&w, k, c, 2);
+    k[0].stubborn = true;
+    weir_address a = supervise(&w, c, 2, (weir_supervisor_options){.intensity = 1});
+    tell(&w, "b", "fail");
+    fixture_send(&w.f, k[1].address, "fail", 1);
+    pass(&w, MS);
+    assert_int_equal(w.downs, 0);
+    stop_and_run(&w, a);
+    assert_int_equal(weir_error_code(w.ended), WEIR_EEXITED);
+    world_close(&w);
 }
 
 /* ---- supervisors of supervisors ---- */
@@ -547,6 +584,8 @@ int main(void) {
         cmocka_unit_test(a_stop_before_the_first_turn_starts_nobody),
         cmocka_unit_test(a_stop_while_it_waits_for_a_restart_ends_it),
         cmocka_unit_test(the_end_of_the_system_is_no_failure),
+        cmocka_unit_test(a_start_refused_because_the_system_stops_is_an_orderly_end),
+        cmocka_unit_test(a_stop_after_it_gave_up_does_not_hide_why),
         cmocka_unit_test(a_supervisor_of_supervisors_restarts_the_one_that_gave_up),
         cmocka_unit_test(an_error_climbs_through_supervisors),
         cmocka_unit_test(children_are_listed_with_their_state),
