@@ -43,11 +43,11 @@ void weir__watch_begin(weir__loop *l, enum weir__entry_kind kind, weir_verb verb
     weir__watch *w = &l->watch;
     atomic_store_explicit(&w->what, (uint64_t)kind << 32 | verb, memory_order_release);
     atomic_store_explicit(&w->since, real_now(), memory_order_release);
-    atomic_store_explicit(&w->serial, w->handlers += 2, memory_order_release);
+    atomic_store_explicit(&w->serial, (w->handlers += 2) + 1, memory_order_release);
 }
 
 void weir__watch_end(weir__loop *l) {
-    atomic_store_explicit(&l->watch.serial, l->watch.handlers + 1, memory_order_release);
+    atomic_store_explicit(&l->watch.serial, l->watch.handlers, memory_order_release);
 }
 
 void weir__watch_awake(weir__loop *l, bool awake) {
