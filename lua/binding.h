@@ -22,7 +22,8 @@ typedef struct holder {
 
 enum wait { WAIT_NONE, WAIT_START, WAIT_RECEIVE, WAIT_CALL, WAIT_SLEEP, WAIT_AWAIT, WAIT_FOREVER };
 
-typedef struct pending pending; /* lib_await.c */
+typedef struct pending pending;   /* lib_await.c */
+typedef struct watchdog watchdog; /* lib_watchdog.c */
 
 /* A message as a Lua actor keeps it. Owns body and down. */
 typedef struct letter {
@@ -70,6 +71,7 @@ typedef struct guard {
     int64_t limit;      /* ns that a stretch may take */
     int64_t since;      /* when the stretch began */
     bool told;          /* weir.slow has heard of it */
+    bool stale;         /* an interrupt was answered by a hook: the loop is still told to quit */
     int64_t noticed;    /* when a hook saw an interrupt inside the running loop; 0: it did not */
     weir_error *ending; /* the stretch is being ended, for this reason; NULL: it is not */
     lua_State *chunk;   /* the coroutine of core.guarded that runs; NULL: none */
@@ -91,6 +93,7 @@ typedef struct binding {
     bool last_words;         /* the program ends: terminated breaks off no waits any more */
     pthread_t thread;        /* the state's */
     guard guard;
+    watchdog *watchdog; /* what the runtime's watchdog has reported; NULL: it was never on */
     uint64_t ends;     /* of calls that were begun with core.start */
     uint64_t failures; /* actors that died of an error that nobody watched */
     weir_verb start, down;
@@ -133,6 +136,9 @@ weir_error *stretch_end(binding *b);                  /* it pauses; not NULL: wh
 int interrupt_answer(binding *b, weir_error **error); /* a wait of the main chunk: ECANCELLED if it has to be broken off */
 bool interrupt_waits(binding *b);                     /* whether it has to be */
 
+/* ---- lib_watchdog.c ---- */
+void watchdog_free(binding *b); /* after the system, which may report as long as it lives */
+
 /* ---- lib_yield.c ---- */
 lua_State *coroutine_parent(lua_State *L, lua_State *co); /* who resumed it; NULL: not by the library's functions, or nobody */
 bool can_yield(lua_State *L, const task *t, lua_State **where);
@@ -171,6 +177,7 @@ void open_actor(lua_State *L, binding *b);
 void open_call(lua_State *L, binding *b);
 void open_await(lua_State *L, binding *b);
 void open_guard(lua_State *L, binding *b);
+void open_watchdog(lua_State *L, binding *b);
 void open_message(lua_State *L, binding *b);
 void open_address(lua_State *L, binding *b);
 void open_error(lua_State *L, binding *b);

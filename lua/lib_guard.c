@@ -172,7 +172,7 @@ int interrupt_answer(binding *b, weir_error **error) {
 /* The main chunk's code is broken off. */
 static void break_off(lua_State *L, binding *b) {
     atomic_store(&b->interrupted, CALM);
-    b->answered = true;
+    b->answered = b->guard.stale = true;
     if (stubborn(b)) {
         end_stretch(L, b, WEIR_ECANCELLED, interrupt_text(b));
         return;

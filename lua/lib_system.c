@@ -146,6 +146,7 @@ static void system_close(binding *b) {
     while (atomic_load(&b->visitors)) /* an interrupt from another thread may have seen it still */
         sched_yield();
     weir_system_free(s);
+    watchdog_free(b);
 }
 
 static int system_shutdown(lua_State *L) {
@@ -160,6 +161,9 @@ int pump(binding *b, bool (*done)(void *data), void *data, weir_error **error) {
     if (weir__running(b->system))
         return weir_fail(error, WEIR_EBUSY, "a pump inside a pump: the loop is already running, and only actors may wait in it");
     int code = weir_system_run(b->system, done, data, error);
+    if (code == WEIR_OK && b->guard.stale)
+        code = weir_system_run(b->system, done, data, error);
+    b->guard.stale = false;
     weir_error_free(stretch_end(b));
     stretch_begin(b);
     return code == WEIR_OK ? interrupt_answer(b, error) : code;
@@ -313,6 +317,7 @@ WEIR_API int luaopen_weir_core(lua_State *L) {
     open_call(L, b);
     open_await(L, b);
     open_guard(L, b);
+    open_watchdog(L, b);
     open_message(L, b);
     open_buffer(L, b);
     open_json(L, b);

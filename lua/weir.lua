@@ -66,6 +66,14 @@ weir.guard = guard.guard
 -- @function weir.guarded
 weir.guarded = guard.guarded
 
+--- The runtime's watchdog on or off: see weir.guard.
+-- @function weir.watchdog
+weir.watchdog = guard.watchdog
+
+--- What the watchdog has reported.
+-- @function weir.slow_handlers
+weir.slow_handlers = guard.slow_handlers
+
 --- Called once for a stretch of Lua code that runs longer than the guard's limit; replace it to log elsewhere.
 -- @param address who runs; nil: the main chunk
 -- @tparam string verb the message it handles; "start": none yet; nil: the main chunk

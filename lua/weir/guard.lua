@@ -45,6 +45,20 @@ function guard.guard(options)
   compiler(false)
 end
 
+--- Turns the runtime's watchdog on or off. It looks at all loops from a thread of its own, costs nothing that is compiled, and says which actor has been handling
+-- which message for how long; it sees no Lua and stops nothing. Only in the main loop's state.
+-- @tparam number|boolean limit seconds; false: off
+-- @tparam[opt] boolean quiet nothing is written to standard error
+function guard.watchdog(limit, quiet)
+  core.watchdog(limit or 0, quiet)
+end
+
+--- What the watchdog has reported since this was asked last (the latest 64).
+-- @treturn table an array of {address, name, verb, elapsed}
+function guard.slow_handlers()
+  return core.watchdog_reports()
+end
+
 local function outcome(ok, ...)
   if ok then
     return true, ...
