@@ -2,6 +2,7 @@
 #ifndef WEIR_RT_FIXTURE_H
 #define WEIR_RT_FIXTURE_H
 
+#include <ev.h>
 #include <stdatomic.h>
 
 #include "../../../core/rt/rt.h"
@@ -35,11 +36,22 @@ typedef struct fixture {
     weir_system *s;
     weir_actor *main;
     counter memory;
+    struct ev_loop *host; /* NULL: the system has a loop of its own */
 } fixture;
+
+/* Tests of the libev driver run on another one where WEIR_TEST_DRIVER says so: "fd", or "host", a loop of the test's. */
+static inline bool fixture_wants(const char *driver) {
+    const char *wanted = getenv("WEIR_TEST_DRIVER");
+    return wanted && strcmp(wanted, driver) == 0;
+}
 
 static inline void fixture_open(fixture *f, enum weir_driver driver, uint64_t seed) {
     memset(f, 0, sizeof *f);
-    weir_system_options o = {.driver = driver, .seed = seed, .alloc = counter_alloc, .alloc_data = &f->memory};
+    if (driver == WEIR_DRIVER_EV && fixture_wants("fd"))
+        driver = WEIR_DRIVER_FD;
+    if (driver == WEIR_DRIVER_EV && fixture_wants("host"))
+        f->host = ev_loop_new(EVFLAG_NOENV);
+    weir_system_options o = {.driver = driver, .seed = seed, .ev_loop = f->host, .alloc = counter_alloc, .alloc_data = &f->memory};
     assert_int_equal(weir_system_new(&o, &f->s, NULL), WEIR_OK);
     f->main = weir_main_actor(f->s);
 }
@@ -50,6 +62,8 @@ static inline void fixture_close(fixture *f) {
     weir_system_free(f->s);
     assert_int_equal(f->memory.bytes, 0);
     assert_int_equal(f->memory.blocks, 0);
+    if (f->host)
+        ev_loop_destroy(f->host);
 }
 
 static inline void fixture_run(fixture *f) {
