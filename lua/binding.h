@@ -39,7 +39,7 @@ typedef struct letter {
 /* An actor in Lua (a coroutine), or the main chunk (co NULL), which has an actor to send, call and receive with. */
 typedef struct task {
     struct binding *binding;
-    struct task *next; /* all tasks of the binding */
+    struct task *previous, *next; /* all tasks of the binding, newest first */
     weir_actor *self;  /* NULL before the first turn */
     weir_address address;
     lua_State *co;

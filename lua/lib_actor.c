@@ -16,18 +16,29 @@ void letter_clear(letter *l) {
     memset(l, 0, sizeof *l);
 }
 
+/* Mostly the one that runs is looked for. */
 task *task_find(binding *b, weir_address a) {
-    task *t = b->tasks;
+    task *t = b->current && b->current->address == a ? b->current : b->tasks;
     while (t && t->address != a)
         t = t->next;
     return t;
 }
 
+static void task_link(binding *b, task *t) {
+    t->binding = b;
+    t->next = b->tasks;
+    if (b->tasks)
+        b->tasks->previous = t;
+    b->tasks = t;
+}
+
 static void task_unlink(task *t) {
-    task **at = &t->binding->tasks;
-    while (*at != t)
-        at = &(*at)->next;
-    *at = t->next;
+    if (t->previous)
+        t->previous->next = t->next;
+    else
+        t->binding->tasks = t->next;
+    if (t->next)
+        t->next->previous = t->previous;
 }
 
 static void task_free(weir_system *s, task *t) {
@@ -161,9 +172,7 @@ static int main_new(lua_State *L, binding *b) {
     task *t = weir__alloc(s, sizeof *t);
     if (!t)
         return raise_code(L, WEIR_ENOMEM, "the main chunk's actor");
-    t->binding = b;
-    t->next = b->tasks;
-    b->tasks = t;
+    task_link(b, t);
     weir_spawn_options options = {.name = "main"};
     if (weir_spawn(s, &behaviour, t, &options, &t->address, &e) != WEIR_OK)
         return raise_error(L, e);
@@ -320,12 +329,10 @@ static task *task_new(lua_State *L, binding *b, int first) {
         luaL_unref(L, LUA_REGISTRYINDEX, ref);
         raise_code(L, WEIR_ENOMEM, "an actor");
     }
-    t->binding = b;
     t->co = co;
     t->ref = ref;
     t->wait = WAIT_START;
-    t->next = b->tasks;
-    b->tasks = t;
+    task_link(b, t);
     return t;
 }
 

@@ -1,4 +1,5 @@
-/* lib_bench.c: measures what a machine's memory gives: threads that read a buffer from end to end. Knows no actors. */
+/* lib_bench.c: what `weir bench` measures in C: the memory's bandwidth, by threads that read a buffer from end to end, and the benchmarks of bench/. Knows no
+ * benchmark by name. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "bench/bench.h"
 #include "binding.h"
 
 /* STREAMS: a reader walks as many parts of its share side by side, so that several pages are fetched ahead. HUGE: bytes of a huge page. */
@@ -109,7 +111,100 @@ static int bandwidth(lua_State *L) {
     return 1;
 }
 
+/* ---- benchmarks of actors: each has a system of its own ---- */
+
+static void push_parameters(lua_State *L, const bench_kind *kind) {
+    lua_newtable(L);
+    for (int i = 0; i < BENCH_PARAMETERS && kind->parameters[i]; i++) {
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, kind->parameters[i]);
+        lua_setfield(L, -2, "name");
+        lua_pushnumber(L, (double)kind->few[i]);
+        lua_setfield(L, -2, "few");
+        lua_pushnumber(L, (double)kind->full[i]);
+        lua_setfield(L, -2, "full");
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+/* core.bench_kinds() -> array of {name, counts, parameters = array of {name, few, full}} */
+static int kinds(lua_State *L) {
+    lua_newtable(L);
+    for (int i = 0; bench_kinds[i]; i++) {
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, bench_kinds[i]->name);
+        lua_setfield(L, -2, "name");
+        lua_pushstring(L, bench_kinds[i]->counts);
+        lua_setfield(L, -2, "counts");
+        push_parameters(L, bench_kinds[i]);
+        lua_setfield(L, -2, "parameters");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static void set_number(lua_State *L, const char *name, double value) {
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, name);
+}
+
+/* core.bench_run(name, few, workers, seed or nil) -> {value, expected, messages, refused, seconds, failure}; seed: under the test driver */
+static int run_bench(lua_State *L) {
+    const char *name = luaL_checkstring(L, 1);
+    bench_options o = {.few = lua_toboolean(L, 2), .workers = (unsigned)luaL_optinteger(L, 3, 0)};
+    if (!lua_isnoneornil(L, 4)) {
+        o.driver = WEIR_DRIVER_TEST;
+        o.seed = (uint64_t)luaL_checknumber(L, 4);
+    }
+    const bench_kind *kind = bench_find(name);
+    if (!kind)
+        return raise_code(L, WEIR_EINVAL, "no benchmark is called %s", name);
+    bench_result r;
+    int code = bench_run(kind, &o, &r);
+    lua_createtable(L, 0, 6);
+    set_number(L, "value", (double)r.value);
+    set_number(L, "expected", (double)r.expected);
+    set_number(L, "messages", (double)r.messages);
+    set_number(L, "refused", (double)r.refused);
+    set_number(L, "seconds", (double)r.ns / 1e9);
+    if (code != WEIR_OK) {
+        lua_pushstring(L, r.failure);
+        lua_setfield(L, -2, "failure");
+    }
+    return 1;
+}
+
+/* core.bench_rates() -> array of {name, text} */
+static int rates(lua_State *L) {
+    lua_newtable(L);
+    for (int i = 0; bench_rates[i].name; i++) {
+        lua_createtable(L, 0, 2);
+        lua_pushstring(L, bench_rates[i].name);
+        lua_setfield(L, -2, "name");
+        lua_pushstring(L, bench_rates[i].text);
+        lua_setfield(L, -2, "text");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+/* core.bench_rate(number) -> ns of one of what bench_rates()[number] is about, measured once */
+static int rate(lua_State *L) {
+    lua_Integer wanted = luaL_checkinteger(L, 1), n = 0;
+    while (bench_rates[n].name)
+        n++;
+    if (wanted < 1 || wanted > n)
+        return raise_code(L, WEIR_EINVAL, "no rate has the number %d", (int)wanted);
+    char failure[BENCH_TEXT];
+    double ns = bench_rate_measure(&bench_rates[wanted - 1], failure);
+    if (ns < 0)
+        return raise_code(L, WEIR_EIO, "%s: %s", bench_rates[wanted - 1].text, failure);
+    lua_pushnumber(L, ns);
+    return 1;
+}
+
 void open_bench(lua_State *L, binding *b) {
-    static const luaL_Reg functions[] = {{"bandwidth", bandwidth}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"bandwidth", bandwidth}, {"bench_kinds", kinds}, {"bench_run", run_bench},
+                                         {"bench_rates", rates},   {"bench_rate", rate},   {NULL, NULL}};
     binding_register(L, b, functions);
 }

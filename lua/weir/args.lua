@@ -127,7 +127,8 @@ local function take_option(by_flag, argv, at, result)
 end
 
 --- Parses a command line. Positional arguments come as result[1], ...; options under their longest name, - as _.
--- @tparam table command options: array of {flags, type, text, many, default}; positional: array of names, the last may be optional ("[NAME]")
+-- @tparam table command options: array of {flags, type, text, many, default}; positional: array of names, the last may be optional ("[NAME]") or stand for
+-- any number ("[NAME...]")
 -- @tparam table argv
 function args.parse(command, argv)
   local by_flag, result, at, only_positional = index_options(command.options or {}), {}, 1, false
@@ -147,7 +148,7 @@ function args.parse(command, argv)
   end
   if #result < needed then
     args.fail("%s is missing", positional[#result + 1])
-  elseif #result > #positional then
+  elseif #result > #positional and not (positional[#positional] or ""):match "%.%.%.%]$" then
     args.fail("unexpected argument '%s'", result[#positional + 1])
   end
   for _, option in ipairs(command.options or {}) do

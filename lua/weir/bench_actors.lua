@@ -1,87 +1,86 @@
---- What actors in Lua cost: messages, calls, switches, spawning.
-local weir = require "weir"
+--- weir bench actors: runs Savina's benchmarks, each checked, and prints what single messages cost.
+-- @module weir.bench_actors
+local args = require "weir.args"
+local bench_rates = require "weir.bench_rates"
+local savina = require "weir.savina"
 
 local bench_actors = {}
 
-local function sink()
-  while true do
-    weir.receive()
-  end
+local ROUNDS, FEW_ROUNDS = 9, 1
+
+local function wanted(names, name)
+  return next(names) == nil or names[name]
 end
 
-local function echo()
-  while true do
-    local m = weir.receive()
-    m:reply(m:args())
+-- "messages=40000 actors=60"
+local function describe(kind, few)
+  local words = {}
+  for i, value in ipairs(savina.parameters(kind, few)) do
+    words[i] = ("%s=%d"):format(kind.parameters[i].name:gsub(" ", "-"), value)
   end
+  return table.concat(words, " ")
 end
 
-local function protected_call(n)
-  local sum = 0
-  for i = 1, n do
-    local _, v = pcall(math.abs, i)
-    sum = sum + v
-  end
+local function run_one(kind, options)
+  local r = savina.run(kind, options)
+  io.stdout:write(("%-13s %-44s %14.0f %-24s %9.1f ms %9.2f M messages/s%s\n"):format(kind.name, describe(kind, options.few), r.value, kind.counts,
+    r.seconds * 1e3, r.messages / r.seconds / 1e6, r.failure and "  WRONG: " .. r.failure or ""))
+  io.stdout:flush()
+  return r.failure == nil
 end
 
-local function switch(n)
-  local co = coroutine.wrap(function() while true do coroutine.yield() end end)
-  for _ = 1, n do
-    co()
-  end
-end
-
-local function message(n)
-  local to = weir.spawn_with({messages = 2000}, sink)
-  for i = 1, n do
-    weir.send(to, "x", i)
-    if i % 1000 == 0 then
-      weir.run()
+-- How many were run, how many came to something else than they must.
+local function run_all(lang, names, options)
+  local count, wrong = 0, 0
+  for _, kind in ipairs(savina.kinds(lang)) do
+    if wanted(names, kind.name) then
+      if count == 0 then
+        io.stdout:write(lang == "c" and ("\nin C, main loop and %d workers\n"):format(options.workers) or "\nin Lua, main loop\n")
+      end
+      count = count + 1
+      wrong = wrong + (run_one(kind, options) and 0 or 1)
     end
   end
-  weir.run()
+  return count, wrong
 end
 
-local function call_from_main(n)
-  local to = weir.spawn(echo)
-  for i = 1, n do
-    weir.call(to, "x", i)
-  end
-end
-
-local function call_between(n)
-  weir.spawn(call_from_main, n)
-  weir.run()
-end
-
-local function spawn_and_end(n)
-  for i = 1, n do
-    weir.spawn(function() end)
-    if i % 1000 == 0 then
-      weir.run()
+local function check_names(list)
+  local known, names = {rates = true}, {}
+  for _, lang in ipairs {"c", "lua"} do
+    for _, kind in ipairs(savina.kinds(lang)) do
+      known[kind.name] = true
     end
   end
-  weir.run()
+  for _, name in ipairs(list) do
+    if not known[name] then
+      args.fail("no benchmark is called '%s'; without a name all are run", name)
+    end
+    names[name] = true
+  end
+  return names
 end
 
--- Prints what one of `n` of fn's costs in processor time.
-local function rate(name, n, fn)
-  collectgarbage()
-  local start = os.clock()
-  fn(n)
-  local time = os.clock() - start
-  io.stdout:write(("  %-44s %10.0f ns %14.0f /s\n"):format(name, time / n * 1e9, n / time))
-end
-
---- Prints all figures.
-function bench_actors.run()
-  rate("bare function call through pcall", 1e7, protected_call)
-  rate("coroutine switch there and back", 1e6, switch)
-  rate("message to an actor (send, receive)", 3e5, message)
-  rate("call between actors (call, receive, reply)", 2e5, call_between)
-  rate("call from a main chunk", 1e5, call_from_main)
-  rate("spawn and end of an actor", 1e5, spawn_and_end)
-  return 0
+--- Runs the named benchmarks, or all, and the rates.
+-- @tparam table list names; "rates" are the costs of single messages
+-- @tparam table options small, lang ("c" or "lua"; nil: both), workers
+-- @treturn number exit code: 1 if a result is wrong
+function bench_actors.run(list, options)
+  local names = check_names(list)
+  local few = options.small or false
+  local count, wrong = 0, 0
+  for _, lang in ipairs {"c", "lua"} do
+    if options.lang == nil or options.lang == lang then
+      local n, bad = run_all(lang, names, {few = few, workers = options.workers or 0})
+      count, wrong = count + n, wrong + bad
+    end
+  end
+  if count > 0 then
+    io.stdout:write(("%d of %d results are the expected ones\n"):format(count - wrong, count))
+  end
+  if wanted(names, "rates") then
+    bench_rates.run(options.lang, few and FEW_ROUNDS or ROUNDS)
+  end
+  return wrong == 0 and 0 or 1
 end
 
 return bench_actors

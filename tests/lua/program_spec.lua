@@ -339,9 +339,10 @@ describe("commands", function()
     if os.getenv "WEIR_SPEC_MODE" ~= "" then
       return
     end
-    local code, out = helper.weir {"bench", "actors"}
+    local code, out = helper.weir {"bench", "actors", "rates", "--small"}
     assert.are.equal(0, code)
     assert.is_truthy(out:find "call between actors")
+    assert.is_truthy(out:find "a call and reply in C to a bare function call +x %d")
   end)
 
   it("bench_model_prints_speeds_and_ratios", function()
