@@ -20,7 +20,7 @@ typedef struct holder {
     void (*drop)(struct holder *h); /* gives back what is held; the Lua object stays, empty */
 } holder;
 
-enum wait { WAIT_NONE, WAIT_START, WAIT_RECEIVE, WAIT_CALL, WAIT_SLEEP, WAIT_AWAIT, WAIT_FOREVER };
+enum wait { WAIT_NONE, WAIT_START, WAIT_RECEIVE, WAIT_CALL, WAIT_SLEEP, WAIT_AWAIT, WAIT_FD, WAIT_FOREVER };
 
 typedef struct pending pending;   /* lib_await.c */
 typedef struct watchdog watchdog; /* lib_watchdog.c */
@@ -57,6 +57,8 @@ typedef struct task {
     pending *awaited;  /* WAIT_AWAIT: what has not ended of what it waits for */
     size_t await_left; /* how many those are */
     bool await_any;    /* one of them is enough */
+    weir__io *io;      /* WAIT_FD: the watcher; NULL: none */
+    bool io_ready;     /* WAIT_FD: it fired before the timeout */
     bool owes;         /* the message last received is a call without an answer */
     weir_reply_to debt;
     weir_verb verb; /* of the message last received; 0: none yet */
@@ -127,6 +129,9 @@ void push_letter(lua_State *L, binding *b, task *t); /* lib_message.c: takes t's
 /* ---- lib_await.c ---- */
 void await_clear(task *t); /* it waits for none of its calls any more */
 
+/* ---- lib_io.c ---- */
+void io_clear(task *t); /* it waits for no descriptor any more */
+
 /* ---- lib_call.c ---- */
 int64_t call_timeout(lua_State *L, int index); /* ns as weir_call takes it, from seconds, nil (the default) or false (none). Raises */
 
@@ -186,6 +191,8 @@ void open_buffer(lua_State *L, binding *b);
 void open_json(lua_State *L, binding *b);
 void open_inspect(lua_State *L, binding *b);
 void open_terminal(lua_State *L, binding *b);
+void open_io(lua_State *L, binding *b);
+void open_statistics(lua_State *L, binding *b);
 void open_file(lua_State *L, binding *b);
 void open_gguf(lua_State *L, binding *b);
 void open_model(lua_State *L, binding *b);

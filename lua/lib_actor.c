@@ -51,6 +51,7 @@ static void on_fini(weir_system *s, void *state) {
     task *t = state;
     task_unlink(t);
     await_clear(t);
+    io_clear(t);
     letter_clear(&t->letter);
     weir_body_free(t->reply);
     weir_error_free(t->error);
@@ -240,6 +241,7 @@ static void wait_abandon(task *t) {
         weir_timer_cancel(t->self, t->timer);
     t->session = t->timer = 0;
     await_clear(t);
+    io_clear(t);
     gate_leave(t);
 }
 

@@ -323,6 +323,8 @@ WEIR_API int luaopen_weir_core(lua_State *L) {
     open_json(L, b);
     open_inspect(L, b);
     open_terminal(L, b);
+    open_io(L, b);
+    open_statistics(L, b);
     open_file(L, b);
     open_gguf(L, b);
     open_model(L, b);

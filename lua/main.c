@@ -15,8 +15,9 @@ typedef int stop_fn(void *data); /* 1: asked for before, and nobody has noticed 
 
 /* What the signal handler needs: a program has one of each. */
 static pthread_t the_thread;
-static stop_fn *_Atomic interrupt, *_Atomic terminate;
+static stop_fn *_Atomic interrupt, *_Atomic terminate, *_Atomic wake;
 static void *stop_data;
+static atomic_bool attentive; /* somebody edits on the terminal */
 
 /* Ctrl-C breaks off what the main chunk does, SIGTERM the whole program; a second one before anybody took notice of the first ends the process. */
 static void on_signal(int number) {
@@ -24,9 +25,20 @@ static void on_signal(int number) {
         pthread_kill(the_thread, number);
         return;
     }
-    stop_fn *fn = number == SIGTERM ? atomic_load(&terminate) : atomic_load(&interrupt);
+    stop_fn *fn = number == SIGINT ? atomic_load(&interrupt) : atomic_load(&terminate);
     if (!fn || fn(stop_data))
         _exit(128 + number);
+}
+
+/* The terminal has another size, the process goes on after it was stopped: whoever edits on the terminal has to look. */
+static void on_change(int number) {
+    stop_fn *fn = atomic_load(&wake);
+    if (!atomic_load(&attentive) || !fn)
+        return;
+    if (pthread_equal(pthread_self(), the_thread))
+        fn(stop_data);
+    else
+        pthread_kill(the_thread, number);
 }
 
 static stop_fn *to_function(lua_State *L, int index) {
@@ -46,15 +58,36 @@ static int set_interrupts(lua_State *L) {
     return 0;
 }
 
-static void catch_signals(void) {
+static void watch(int number, void (*handler)(int number)) {
     struct sigaction action = {0};
-    action.sa_handler = on_signal;
+    action.sa_handler = handler;
     sigemptyset(&action.sa_mask);
     sigaddset(&action.sa_mask, SIGINT);
     sigaddset(&action.sa_mask, SIGTERM);
+    sigaddset(&action.sa_mask, SIGHUP);
+    sigaction(number, &action, NULL);
+}
+
+/* program.attend(function): what is told of changes of the terminal, while program.attentive(true) holds. From now on the end of the terminal is as SIGTERM. */
+static int attend(lua_State *L) {
+    struct sigaction before;
+    atomic_store(&wake, to_function(L, 1));
+    watch(SIGWINCH, on_change);
+    watch(SIGCONT, on_change);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        watch(SIGHUP, on_signal);
+    return 0;
+}
+
+static int set_attentive(lua_State *L) {
+    atomic_store(&attentive, lua_toboolean(L, 1));
+    return 0;
+}
+
+static void catch_signals(void) {
     the_thread = pthread_self();
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    watch(SIGINT, on_signal);
+    watch(SIGTERM, on_signal);
     signal(SIGPIPE, SIG_DFL);
 }
 
@@ -93,7 +126,7 @@ static int start(lua_State *L) {
     prepend(L, "path", lua_tostring(L, -1));
     lua_pushfstring(L, "%s/" WEIR_LUA_LIB "/?.so;", prefix);
     prepend(L, "cpath", lua_tostring(L, -1));
-    static const luaL_Reg functions[] = {{"interrupts", set_interrupts}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"interrupts", set_interrupts}, {"attend", attend}, {"attentive", set_attentive}, {NULL, NULL}};
     lua_newtable(L);
     luaL_setfuncs(L, functions, 0);
     lua_pushstring(L, prefix);
@@ -129,6 +162,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "weir: %s\n", lua_tostring(L, -1) ? lua_tostring(L, -1) : "error");
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGWINCH, SIG_IGN);
+    signal(SIGCONT, SIG_DFL);
     lua_close(L);
     if (fflush(stdout) != 0)
         code = code ? code : 1;

@@ -84,8 +84,7 @@ end
 local function dispatch(program, argv)
   local word = argv[1]
   if word == nil then
-    io.stderr:write(require "weir.cli.help".text(commands))
-    return 2
+    return require "weir.prompt".run(program)
   elseif word == "--version" then
     io.stdout:write("weir ", core.version, "\n")
     return 0

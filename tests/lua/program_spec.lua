@@ -61,7 +61,6 @@ describe("program", function()
       assert.is_true(lines(err) >= 1 and lines(err) <= 3, err)
       assert.is_nil(err:find "traceback")
     end
-    assert.are.equal(2, (helper.weir {}))
   end)
 
   it("answers_missing_files_with_1_and_a_line", function()

@@ -2,6 +2,8 @@
 local args = require "weir.args"
 local core = require "weir.core"
 local errors = require "weir.errors"
+local history = require "weir.editor.history"
+local terminal = require "weir.terminal"
 local weir = require "weir"
 
 local chat = {
@@ -45,15 +47,12 @@ local function answer(model, messages, request, program)
 end
 
 -- The next line that is no command; nil: the end.
-local function read(o, messages, program)
+local function read(o, messages, program, reader)
   while true do
     program.calm()
-    core.interrupted()
-    io.stdout:write(#messages > #beginning(o) and "\n> " or "> ")
-    io.stdout:flush()
-    local line, why = core.read_line()
-    if line == "/quit" or why == "end" then
-      io.stdout:write(line and "" or "\n")
+    io.stdout:write(#messages > #beginning(o) and "\n" or "")
+    local line, why = reader:read("> ", ". ")
+    if line == "/quit" or not line and why ~= "interrupt" then
       return nil
     elseif line == "/reset" then
       for i = #messages, #beginning(o) + 1, -1 do
@@ -65,8 +64,6 @@ local function read(o, messages, program)
       io.stdout:write("no command ", line, "; /help lists them\n")
     elseif line and line:match "%S" then
       return line
-    elseif not line then
-      io.stdout:write "\n"
     end
   end
 end
@@ -76,7 +73,11 @@ function chat.run(o, program)
   request.max_tokens = o.n
   local model = weir.load(o[1], args.load_options(o))
   local messages = beginning(o)
-  for line in function() return read(o, messages, program) end do
+  program.attend((core.waker()))
+  local said = history.open()
+  local reader = terminal.open {attentive = program.attentive, history = said, prompts = true}
+  for line in function() return read(o, messages, program, reader) end do
+    said:add(line)
     messages[#messages + 1] = {role = "user", content = line}
     answer(model, messages, request, program)
   end

@@ -8,8 +8,8 @@ local help = {
 --- The list of commands.
 function help.text(commands)
   local lines = {
-    "usage: weir COMMAND ... | weir FILE.lua ARGUMENT... | weir -e CODE", "",
-    "An actor runtime for language models, scripted in Lua.", "",
+    "usage: weir | weir COMMAND ... | weir FILE.lua ARGUMENT... | weir -e CODE", "",
+    "An actor runtime for language models, scripted in Lua. Without arguments: the prompt, where Lua is entered and evaluated.", "",
   }
   for _, name in ipairs(commands) do
     lines[#lines + 1] = ("  %-10s %s"):format(name, require("weir.cli." .. name).summary)
