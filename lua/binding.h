@@ -158,6 +158,10 @@ int fail_or_raise(lua_State *L, bool quiet, weir_error *e); /* quiet: nil, error
 
 /* ---- lib_address.c ---- */
 weir_address check_address(lua_State *L, int index);
+/* A string is a registered name; false: nobody's. Raises for what is neither. */
+bool find_address(lua_State *L, binding *b, int index, weir_address *a);
+weir_error *unregistered(lua_State *L, int index);              /* ENOACTOR for the name at index */
+weir_address need_address(lua_State *L, binding *b, int index); /* find_address; raises ENOACTOR */
 void push_address(lua_State *L, weir_address a);
 bool is_address(lua_State *L, int index, weir_address *a);
 
@@ -183,6 +187,8 @@ void open_call(lua_State *L, binding *b);
 void open_await(lua_State *L, binding *b);
 void open_guard(lua_State *L, binding *b);
 void open_watchdog(lua_State *L, binding *b);
+void open_names(lua_State *L, binding *b);
+void open_supervise(lua_State *L, binding *b);
 void open_message(lua_State *L, binding *b);
 void open_address(lua_State *L, binding *b);
 void open_error(lua_State *L, binding *b);

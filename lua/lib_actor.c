@@ -452,8 +452,9 @@ static int actor_exit(lua_State *L) {
 
 /* Stops or kills; true if there was such an actor. */
 static int end_actor(lua_State *L, int (*fn)(weir_system *s, weir_address a), const char *what) {
-    weir_address a = check_address(L, 1);
-    int code = fn(system_of(L, binding_of(L)), a);
+    binding *b = binding_of(L);
+    weir_address a;
+    int code = find_address(L, b, 1, &a) ? fn(system_of(L, b), a) : WEIR_ENOACTOR;
     if (code != WEIR_OK && code != WEIR_ENOACTOR)
         return raise_code(L, code, "%s", what);
     lua_pushboolean(L, code == WEIR_OK);
@@ -468,7 +469,8 @@ static int actor_stop(lua_State *L) {
 static int actor_kill(lua_State *L) {
     binding *b = binding_of(L);
     task *t = current(L, b);
-    bool self = t->co && check_address(L, 1) == t->address;
+    weir_address a;
+    bool self = find_address(L, b, 1, &a) && t->co && a == t->address;
     if (self)
         wait_check(L, b, t, "weir.kill");
     int pushed = end_actor(L, weir_kill, "weir.kill");
@@ -478,7 +480,7 @@ static int actor_kill(lua_State *L) {
 static int actor_monitor(lua_State *L) {
     binding *b = binding_of(L);
     task *t = current(L, b);
-    weir_address a = check_address(L, 1);
+    weir_address a = need_address(L, b, 1);
     int code = weir_monitor(t->self, a);
     if (code != WEIR_OK)
         return raise_code(L, code, "weir.monitor of actor %.0f", (double)a);
@@ -491,7 +493,7 @@ static int actor_monitor(lua_State *L) {
 static int actor_demonitor(lua_State *L) {
     binding *b = binding_of(L);
     task *t = current(L, b);
-    int code = weir_demonitor(t->self, check_address(L, 1));
+    int code = weir_demonitor(t->self, need_address(L, b, 1));
     return code == WEIR_OK || code == WEIR_ENOACTOR ? 0 : raise_code(L, code, "weir.demonitor");
 }
 

@@ -1,5 +1,5 @@
 /* lib_address.c: addresses as Lua objects: one object a number, so that equal addresses are the same object and work as keys of tables. On the wire an
- * address is its integer; every function that takes an address takes the number too. */
+ * address is its integer; every function that takes an address takes the number too, and those that do something with the actor its registered name. */
 #include <stdio.h>
 
 #include "binding.h"
@@ -26,6 +26,25 @@ weir_address check_address(lua_State *L, int index) {
     if (!(n >= 0) || n >= 9007199254740992.0 || n != (double)(weir_address)n)
         raise_code(L, WEIR_ETYPE, "argument %d is a %s, wanted an address", index, luaL_typename(L, index));
     return (weir_address)n;
+}
+
+bool find_address(lua_State *L, binding *b, int index, weir_address *a) {
+    if (lua_type(L, index) != LUA_TSTRING)
+        *a = check_address(L, index);
+    else
+        *a = weir_whereis(system_of(L, b), lua_tostring(L, index));
+    return *a || lua_type(L, index) != LUA_TSTRING;
+}
+
+weir_error *unregistered(lua_State *L, int index) {
+    return weir_error_new(WEIR_ENOACTOR, NULL, NULL, "no actor is registered as \"%s\"", lua_tostring(L, index));
+}
+
+weir_address need_address(lua_State *L, binding *b, int index) {
+    weir_address a;
+    if (!find_address(L, b, index, &a))
+        raise_error(L, unregistered(L, index));
+    return a;
 }
 
 void push_address(lua_State *L, weir_address a) {

@@ -125,7 +125,7 @@ static int start(lua_State *L) {
     binding *b = binding_of(L);
     task *t = current(L, b);
     int64_t timeout = call_timeout(L, 1);
-    weir_address to = check_address(L, 2);
+    weir_address to = need_address(L, b, 2);
     const char *name = luaL_checkstring(L, 3);
     pending *p = pending_new(L, b, t);
     lua_replace(L, 1);

@@ -6,8 +6,10 @@ static int call_send(lua_State *L) {
     binding *b = binding_of(L);
     task *t = current(L, b);
     bool quiet = lua_toboolean(L, 1);
-    weir_address to = check_address(L, 2);
+    weir_address to;
     const char *name = luaL_checkstring(L, 3);
+    if (!find_address(L, b, 2, &to))
+        return fail_or_raise(L, quiet, unregistered(L, 2));
     weir_body *body = encode(L, b, 4);
     weir_verb verb = weir_intern(b->system, name);
     if (!verb) {
@@ -55,10 +57,15 @@ static int call_start(lua_State *L) {
     task *t = current(L, b);
     const char *what = luaL_checkstring(L, 1);
     int64_t timeout = call_timeout(L, 2);
-    weir_address to = check_address(L, 3);
+    weir_address to;
     const char *name = luaL_checkstring(L, 4);
+    bool found = find_address(L, b, 3, &to);
     wait_check(L, b, t, what);
     forget_result(t);
+    if (!found) {
+        t->error = unregistered(L, 3);
+        return 0;
+    }
     weir_body *body = encode(L, b, 5);
     weir_verb verb = weir_intern(b->system, name);
     if (!verb) {

@@ -28,7 +28,7 @@ static void push_actor_stats(lua_State *L, const weir_actor_stats *stats) {
 static int actor_stats(lua_State *L) {
     binding *b = binding_of(L);
     weir_actor_stats stats;
-    weir_address a = check_address(L, 1);
+    weir_address a = need_address(L, b, 1);
     int code = weir_actor_get_stats(system_of(L, b), a, &stats);
     if (code != WEIR_OK)
         return raise_code(L, code, "no actor %.0f", (double)a);

@@ -318,6 +318,8 @@ WEIR_API int luaopen_weir_core(lua_State *L) {
     open_await(L, b);
     open_guard(L, b);
     open_watchdog(L, b);
+    open_names(L, b);
+    open_supervise(L, b);
     open_message(L, b);
     open_buffer(L, b);
     open_json(L, b);

@@ -234,6 +234,34 @@ function weir.demonitor(a)
   return core.demonitor(a)
 end
 
+-- ---- names ----
+
+--- Gives an actor a name: others find it by that, also where an address is wanted. It is free again when the actor ends. Raises EBUSY (another actor has it).
+-- @tparam string name 1 to 63 bytes
+-- @param[opt] a address; nil: the running actor's
+function weir.register(name, a)
+  return core.name(name, a)
+end
+
+--- Takes a name back. False if nobody has it.
+-- @tparam string name
+function weir.unregister(name)
+  return core.unname(name)
+end
+
+--- Who has a name.
+-- @tparam string name
+-- @return the address; nil: nobody
+function weir.whereis(name)
+  return core.whereis(name)
+end
+
+--- All names.
+-- @treturn table name -> address
+function weir.names()
+  return core.names()
+end
+
 -- ---- messages ----
 
 --- Waits for the next message: verb, from, [1].., args(), is_call(), reply(...), error(e), defer(). A call that is neither answered nor deferred by the
@@ -353,6 +381,7 @@ end
 
 local parts = {
   load = "weir.model", tensor = "weir.tensor", template = "weir.template", safetensors = "weir.safetensors",
+  supervise = "weir.supervise",
 }
 
 return setmetatable(weir, {
