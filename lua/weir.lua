@@ -381,18 +381,19 @@ end
 
 local parts = {
   load = "weir.model", tensor = "weir.tensor", template = "weir.template", safetensors = "weir.safetensors",
-  supervise = "weir.supervise",
+  supervise = "weir.supervise", reload = "weir.reload",
 }
 
 return setmetatable(weir, {
+  __names = parts, -- for the prompt's completion
   __index = function(t, key)
     local module = parts[key]
     if not module then
       return nil
     end
     local value = require(module)
-    if key == "load" then
-      value = value.load
+    if key == "load" or key == "reload" then
+      value = value[key]
     elseif key == "tensor" then
       value = value.new
     end

@@ -178,7 +178,7 @@ end
 
 local function look(self, before)
   local search = self.search
-  local found = self.history:find(search.text, before)
+  local found = self.history:find(search.text, math.min(before, #self.history.entries + 1))
   search.failed = not found
   if found then
     search.at = found
