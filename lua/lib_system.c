@@ -149,11 +149,13 @@ static void system_close(binding *b) {
     watchdog_free(b);
 }
 
+/* core.shutdown(for_good): ends the system; for good: none is made any more. */
 static int system_shutdown(lua_State *L) {
     binding *b = binding_of(L);
     if (b->system && (weir__running(b->system) || (b->current && b->current->co)))
         return raise_code(L, WEIR_EBUSY, "weir.shutdown inside the running loop");
     system_close(b);
+    b->closed = b->closed || lua_toboolean(L, 1);
     return 0;
 }
 

@@ -133,6 +133,6 @@ return function(program, argv)
   end
   code = program.exit_code or code
   program.interrupts(nil, nil, nil)
-  pcall(core.shutdown)
+  pcall(core.shutdown, true)
   return code
 end
