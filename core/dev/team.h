@@ -17,7 +17,4 @@ int weir__team_run(weir__team *t, weir__list *l, const weir__stream *st, const w
 /* The same without a team: worker 0 of 1. */
 int weir__list_run_alone(weir__list *l, const weir__stream *st, const weir__item *item);
 
-/* Starts a thread with all signals blocked (the host's signals stay the host's) and a name cut to 15 characters. 0 or an errno. */
-int weir__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *data);
-
 #endif

@@ -18,7 +18,9 @@ static void slot_fill(weir__slot *slot, weir_actor *a, const char *name, const w
     weir__counter *counters[] = {&slot->refused, &slot->handled, &slot->sent, &slot->lost, &slot->peak, &slot->calls_open, &slot->busy};
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
         atomic_store_explicit(counters[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->full, (uint8_t)(o ? o->full : WEIR_FULL_REFUSE), memory_order_relaxed);
     weir__slot_name(slot, name);
+    weir__asked_reset(slot);
 }
 
 static void actor_fill(weir_actor *a, weir__loop *l, weir__compiled *c, void *state, const char *name) {
@@ -30,10 +32,37 @@ static void actor_fill(weir_actor *a, weir__loop *l, weir__compiled *c, void *st
     a->stop.kind = WEIR__STOP;
     weir__link_init(&a->calls);
     weir__link_init(&a->incoming);
+    weir__link_init(&a->debts);
+    weir__link_init(&a->wants);
     weir__link_init(&a->timers);
     weir__link_init(&a->watching);
     weir__link_init(&a->watchers);
     strncpy(a->name, name ? name : "actor", sizeof a->name - 1);
+}
+
+static weir__slot *slot_take(weir_system *s) {
+    pthread_mutex_lock(&s->lock);
+    weir__slot *slot = weir__ids_take(s, &s->actors);
+    pthread_mutex_unlock(&s->lock);
+    return slot;
+}
+
+static void slot_give(weir_system *s, weir__slot *slot) {
+    pthread_mutex_lock(&s->lock);
+    weir__ids_give(&s->actors, &slot->id);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Where it is to live; NULL: no such loop. */
+static weir__loop *choose_loop(weir_system *s, const weir_spawn_options *o) {
+    int wish = o ? o->loop : WEIR_LOOP_HERE;
+    if (wish == WEIR_LOOP_HERE)
+        return weir__here(s);
+    if (wish == WEIR_LOOP_ANY && s->n_loops == 1)
+        return &s->main_loop;
+    if (wish == WEIR_LOOP_ANY)
+        return s->loops[1 + atomic_fetch_add_explicit(&s->next_worker, 1, memory_order_relaxed) % (s->n_loops - 1)];
+    return wish >= WEIR_LOOP_MAIN && (unsigned)(wish - WEIR_LOOP_MAIN) < s->n_loops ? s->loops[wish - WEIR_LOOP_MAIN] : NULL;
 }
 
 /* Does not take `state`. */
@@ -43,13 +72,17 @@ int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const 
     weir_actor *a = NULL;
     weir__slot *slot = NULL;
     weir__compiled *c = NULL;
+    weir__loop *l = choose_loop(s, options);
+    if (!l)
+        return weir_fail(error, WEIR_EINVAL, "no loop %d for the actor \"%s\": the system has a main loop and %u workers", options->loop,
+                         name ? name : "actor", s->n_loops - 1);
     if (weir__inject(s, WEIR__INJECT_SPAWN))
         goto fail;
     c = weir__behaviour_take(s, b);
     a = weir__pool_take(s, sizeof *a, NULL);
-    if (!c || !a || !(slot = weir__ids_take(s, &s->actors)))
+    if (!c || !a || !(slot = slot_take(s)))
         goto fail;
-    actor_fill(a, weir__here(s), c, state, name);
+    actor_fill(a, l, c, state, name);
     slot_fill(slot, a, name, options);
     a->slot = slot;
     a->address = weir__ids_live(&slot->id);
@@ -99,12 +132,9 @@ static void drop_entry(weir_actor *a, weir__entry *e) {
     case WEIR__MAIL:
         weir__message_dead(l, weir__container(e, weir_message, entry), a->ending);
         return;
-    case WEIR__DOWN: {
-        weir__monitor *m = weir__container(e, weir__monitor, entry);
-        m->queued = false;
-        weir__monitor_free(l->system, m);
+    case WEIR__DOWN:
+        weir__bond_drop(weir__container(e, weir__bond, entry));
         return;
-    }
     case WEIR__REPLY:
         weir__call_report(a, weir__container(e, weir__call, reply.entry));
         return;
@@ -114,7 +144,7 @@ static void drop_entry(weir_actor *a, weir__entry *e) {
         weir__timer_free(l, t);
         return;
     }
-    case WEIR__STOP:
+    default:
         return;
     }
 }
@@ -139,7 +169,8 @@ void weir__actor_end(weir_actor *a) {
     weir__inbox_take(a->loop);
     weir__ids_end(&a->slot->id);
     a->dead = true;
-    atomic_fetch_sub_explicit(&s->living, 1, memory_order_relaxed);
+    if (atomic_fetch_sub(&s->living, 1) == 2)
+        weir__settled(s); /* weir_system_stop waits for it */
     drop_own(a);
     weir_error *error = end_error(a);
     weir__calls_fail(a, error);
@@ -147,11 +178,12 @@ void weir__actor_end(weir_actor *a) {
         drop_entry(a, e);
     for (weir__entry *e; (e = weir__queue_pop(&a->own));)
         drop_entry(a, e);
-    weir__monitors_end(a, a->ending == WEIR_EKILLED ? error : a->why);
+    weir__wants_serve(a);
+    weir__bonds_end(a, a->ending == WEIR_EKILLED ? error : a->why);
     weir_error_free(error);
     weir_error_free(a->why);
     a->why = NULL;
-    weir__ids_give(&s->actors, &a->slot->id);
+    slot_give(s, a->slot);
     weir__compiled *c = a->compiled;
     if (c->behaviour->fini)
         c->behaviour->fini(s, a->state);
@@ -164,7 +196,7 @@ void weir__actor_release(weir_actor *a) {
     weir__pool_give(a->system, a, sizeof *a);
 }
 
-static void end_with(weir_actor *a, int how, weir_error *why) {
+void weir__actor_end_with(weir_actor *a, int how, weir_error *why) {
     if (a->ending) {
         weir_error_free(why);
         return;
@@ -180,24 +212,29 @@ void weir_exit(weir_actor *self, weir_error *why) {
         !weir__check(self != self->system->main, "the main actor lives as long as its system"))
         weir_error_free(why);
     else
-        end_with(self, WEIR_EEXITED, why);
+        weir__actor_end_with(self, WEIR_EEXITED, why);
 }
 
-/* The actor a that may be stopped or killed. */
-static int find_mortal(weir_system *s, weir_address a, weir_actor **out) {
-    if (!weir__check(s, "no system") || !weir__usable(s))
+/* The actor that may be stopped or killed. *slot: its place; true: it lives on the calling thread's loop. */
+static int find_mortal(weir_system *s, weir_address a, weir__slot **slot, bool *here) {
+    if (!weir__check(s, "no system") || weir__forked(s))
         return WEIR_EINVAL;
-    *out = weir__actor(s, a);
-    if (!*out)
+    *slot = weir__ids_find(&s->actors, a);
+    if (!*slot)
         return WEIR_ENOACTOR;
-    return *out == s->main ? WEIR_EINVAL : WEIR_OK;
+    *here = weir__loop_of(*slot) == weir__here(s);
+    return a == s->main_address ? WEIR_EINVAL : WEIR_OK;
 }
 
 int weir_kill(weir_system *s, weir_address address) {
-    weir_actor *a;
-    int code = find_mortal(s, address, &a);
+    weir__slot *slot;
+    bool here;
+    int code = find_mortal(s, address, &slot, &here);
     if (code != WEIR_OK)
         return code;
+    if (!here)
+        return weir__ask(slot, address, WEIR__ASK_KILL);
+    weir_actor *a = slot->actor;
     weir_error_free(a->why);
     a->why = NULL;
     a->ending = WEIR_EKILLED;
@@ -207,15 +244,21 @@ int weir_kill(weir_system *s, weir_address address) {
     return WEIR_OK;
 }
 
-int weir_stop(weir_system *s, weir_address address) {
-    weir_actor *a;
-    int code = find_mortal(s, address, &a);
-    if (code != WEIR_OK || a->stopping)
-        return code;
+void weir__actor_stop(weir_actor *a) {
+    if (a->stopping)
+        return;
     weir__inbox_take(a->loop);
     a->stopping = true;
     weir__mail_push(a, &a->stop);
-    return WEIR_OK;
+}
+
+int weir_stop(weir_system *s, weir_address address) {
+    weir__slot *slot;
+    bool here;
+    int code = find_mortal(s, address, &slot, &here);
+    if (code == WEIR_OK && here)
+        weir__actor_stop(slot->actor);
+    return code != WEIR_OK || here ? code : weir__ask(slot, address, WEIR__ASK_STOP);
 }
 
 /* ---- holding ---- */
@@ -239,7 +282,7 @@ void weir_unhold(weir_actor *self) {
 
 weir_actor *weir__actor(weir_system *s, weir_address a) {
     weir__slot *slot = weir__ids_find(&s->actors, a);
-    return slot ? slot->actor : NULL;
+    return slot && weir__loop_of(slot) == weir__here(s) ? slot->actor : NULL;
 }
 
 void *weir_state(const weir_actor *self) {

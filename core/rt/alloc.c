@@ -4,12 +4,6 @@
 
 #include "internal.h"
 
-/* In front of each block; keeps what follows 16-byte aligned. */
-typedef struct weir__header {
-    size_t size; /* of the whole block, this header included */
-    size_t unused;
-} weir__header;
-
 enum {
     PAGE_BYTES = 4096,
     HUGE_BYTES = 2 << 20,
@@ -29,7 +23,7 @@ void *weir__alloc_raw(weir_system *s, size_t n) {
     weir__header *h = s->alloc(s->alloc_data, NULL, 0, size);
     if (!h)
         return NULL;
-    h->size = size;
+    *h = (weir__header){size, 0, 0};
     count(s, size, 1);
     return h + 1;
 }
@@ -71,15 +65,74 @@ char *weir__strdup(weir_system *s, const char *text) {
 
 /* ---- pools ---- */
 
+enum { CHAIN_LENGTH = 32 }; /* blocks that go home together: one write to a foreign line of cache for all */
+
+static size_t block_size(const weir__header *h) {
+    return h->size - sizeof(weir__header);
+}
+
+static void push_chain(weir__loop *owner, weir__chain *c) {
+    weir__pooled *head = atomic_load_explicit(&owner->returned, memory_order_relaxed);
+    do
+        c->last->next = head;
+    while (!atomic_compare_exchange_weak_explicit(&owner->returned, &head, c->first, memory_order_release, memory_order_relaxed));
+    *c = (weir__chain){NULL, NULL, 0};
+}
+
+void weir__pool_away(weir__loop *l, weir__header *h) {
+    weir__chain *c = &l->away[h->owner - 1];
+    weir__pooled *p = (weir__pooled *)(h + 1);
+    ASAN_POISON_MEMORY_REGION(p + 1, block_size(h) - sizeof *p);
+    p->next = c->first;
+    c->first = p;
+    if (!c->count++)
+        c->last = p;
+    if (c->count == CHAIN_LENGTH)
+        push_chain(l->system->loops[h->owner - 1], c);
+}
+
+void weir__pool_flush(weir__loop *l) {
+    for (unsigned i = 0; i < l->system->n_loops; i++)
+        if (l->away[i].count)
+            push_chain(l->system->loops[i], &l->away[i]);
+}
+
+static void unpoison(weir__pooled *p) {
+    ASAN_UNPOISON_MEMORY_REGION(p + 1, block_size((weir__header *)p - 1) - sizeof *p);
+}
+
+bool weir__pool_fetch(weir__loop *l) {
+    if (!atomic_load_explicit(&l->returned, memory_order_relaxed))
+        return false;
+    for (weir__pooled *p = atomic_exchange_explicit(&l->returned, NULL, memory_order_acquire), *next; p; p = next) {
+        next = p->next;
+        unpoison(p);
+        size_t size, n = block_size((weir__header *)p - 1);
+        int i = weir__pool_of(n, &size);
+        if (!weir__pool_push(l, i, size, p))
+            weir__free(l->system, p);
+    }
+    return true;
+}
+
+static void free_all(weir_system *s, weir__pooled *p) {
+    for (weir__pooled *next; p; p = next) {
+        next = p->next;
+        unpoison(p);
+        weir__free(s, p);
+    }
+}
+
 void weir__pool_drain(weir__loop *l) {
     for (int i = 0; i < WEIR__POOLS; i++) {
-        for (weir__pooled *p = l->pools[i].free, *next; p; p = next) {
-            next = p->next;
-            ASAN_UNPOISON_MEMORY_REGION(p + 1, ((weir__header *)p - 1)->size - sizeof(weir__header) - sizeof *p);
-            weir__free(l->system, p);
-        }
+        free_all(l->system, l->pools[i].free);
         l->pools[i] = (weir__pool){NULL, 0};
     }
+    for (unsigned i = 0; i <= WEIR_MAX_WORKERS; i++) {
+        free_all(l->system, l->away[i].first);
+        l->away[i] = (weir__chain){NULL, NULL, 0};
+    }
+    free_all(l->system, atomic_exchange(&l->returned, NULL));
 }
 
 /* ---- pages ---- */

@@ -2,7 +2,7 @@
  * may make another behaviour at the same address afterwards). */
 #include "internal.h"
 
-weir__compiled *weir__behaviour_take(weir_system *s, const weir_behaviour *b) {
+static weir__compiled *take(weir_system *s, const weir_behaviour *b) {
     for (weir__compiled *c = s->behaviours; c; c = c->next)
         if (c->behaviour == b) {
             c->actors++;
@@ -30,14 +30,24 @@ weir__compiled *weir__behaviour_take(weir_system *s, const weir_behaviour *b) {
     return c;
 }
 
+weir__compiled *weir__behaviour_take(weir_system *s, const weir_behaviour *b) {
+    pthread_mutex_lock(&s->lock);
+    weir__compiled *c = take(s, b);
+    pthread_mutex_unlock(&s->lock);
+    return c;
+}
+
 void weir__behaviour_give(weir_system *s, weir__compiled *c) {
-    if (--c->actors)
-        return;
+    pthread_mutex_lock(&s->lock);
+    bool last = --c->actors == 0;
     weir__compiled **at = &s->behaviours;
-    while (*at != c)
+    while (last && *at != c)
         at = &(*at)->next;
-    *at = c->next;
-    weir__free(s, c);
+    if (last)
+        *at = c->next;
+    pthread_mutex_unlock(&s->lock);
+    if (last)
+        weir__free(s, c);
 }
 
 weir_receive_fn *weir__behaviour_find(const weir__compiled *c, weir_verb verb) {

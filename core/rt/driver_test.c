@@ -8,7 +8,7 @@
 #include "internal.h"
 
 /* splitmix64, https://prng.di.unimi.it/splitmix64.c (public domain): any seed is a good one. */
-static uint64_t next(weir_system *s) {
+uint64_t weir__seeded(weir_system *s) {
     uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -34,7 +34,7 @@ static int64_t test_clock(const weir_system *s) {
 enum { CHOICES = 64 }; /* as far into the run queue as a choice goes: finding it costs its distance */
 
 static size_t test_choose(weir__loop *l) {
-    return next(l->system) % (l->ready_count < CHOICES ? l->ready_count : CHOICES);
+    return weir__seeded(l->system) % (l->ready_count < CHOICES ? l->ready_count : CHOICES);
 }
 
 static void test_poll(weir__loop *l) {
@@ -53,17 +53,16 @@ static void test_wait(weir__loop *l) {
 
 static bool test_advance(weir__loop *l) {
     weir_system *s = l->system;
-    if (s->drain && s->drain(s->drain_data, next(s)))
+    if (s->drain && s->drain(s->drain_data, weir__seeded(s)))
         return true;
-    weir__inbox_take(l);
-    if (l->ready_count)
-        return true;
-    int64_t at = weir__due_next(l);
-    if (!l->heap.count)
-        return false;
+    int64_t at = 0;
+    for (unsigned i = 0; i < s->n_loops; i++) {
+        int64_t next = weir__due_next(s->loops[i]);
+        at = next && (!at || next < at) ? next : at;
+    }
     if (at > test_clock(s))
         atomic_store_explicit(&s->clock, at, memory_order_relaxed);
-    return true;
+    return at != 0;
 }
 
 const weir__driver weir__driver_test = {.turn = 1,

@@ -5,8 +5,8 @@
 
 #include "internal.h"
 
-/* The operations on inbox, asleep and quit are all sequentially consistent: a poster pushes and then reads `asleep`, the loop sets `asleep` and
- * then reads the inbox; one of them must see the other's store. */
+/* The operations on inbox, asked, asleep, quit and settled are all sequentially consistent: a poster pushes and then reads `asleep`, the loop sets `asleep`
+ * and then reads the inbox; one of them must see the other's store. */
 void weir__inbox_push(weir__loop *l, weir__entry *e) {
     weir__entry *head = atomic_load_explicit(&l->inbox, memory_order_relaxed);
     do
@@ -15,8 +15,18 @@ void weir__inbox_push(weir__loop *l, weir__entry *e) {
     weir__wake(l);
 }
 
+/* ---- sleeping ----
+ * weir_system.awake counts the workers that run, or will by themselves. Whoever turns IDLE into AWAKE counts the worker again, be it the poster or the worker;
+ * the worker stops counting itself only after it has seen its inbox empty while it was IDLE already. So the count never falls to 0 while a message is under
+ * way to a worker that nobody woke: the poster is counted as long. */
+
 void weir__wake(weir__loop *l) {
-    if (atomic_load(&l->asleep) && atomic_exchange(&l->asleep, false))
+    if (!atomic_load(&l->asleep))
+        return;
+    uint32_t how = atomic_exchange(&l->asleep, WEIR__AWAKE);
+    if (how == WEIR__IDLE)
+        atomic_fetch_add(&l->system->awake, 1);
+    if (how)
         l->driver->wake(l);
 }
 
@@ -36,30 +46,67 @@ void weir__drain_fd(int fd) {
         ;
 }
 
-bool weir__sleep_begin(weir__loop *l) {
+static bool has_work(weir__loop *l) {
     weir_system *s = l->system;
-    atomic_store(&l->asleep, true);
-    if (!atomic_load(&l->inbox) && !atomic_load(&s->quit) && !atomic_exchange(&s->settled, false))
+    if (atomic_load(&l->inbox) || atomic_load(&l->asked))
         return true;
-    atomic_store(&l->asleep, false);
-    return false;
+    return l->index ? atomic_load(&s->closing) : atomic_load(&s->quit) || atomic_exchange(&s->settled, false);
+}
+
+/* Something that a run of the main loop may wait for has come to its end. */
+static void settle(weir_system *s) {
+    atomic_store(&s->settled, true);
+    weir__wake(&s->main_loop);
+}
+
+bool weir__sleep_begin(weir__loop *l) {
+    uint32_t how = l->index && !l->heap.count ? WEIR__IDLE : WEIR__DOZING;
+    atomic_store(&l->asleep, how);
+    if (has_work(l)) {
+        if (atomic_exchange(&l->asleep, WEIR__AWAKE) == WEIR__AWAKE && how == WEIR__IDLE)
+            atomic_fetch_sub(&l->system->awake, 1); /* a poster counted a worker that still counted itself */
+        return false;
+    }
+    if (how == WEIR__IDLE && atomic_fetch_sub(&l->system->awake, 1) == 1)
+        settle(l->system);
+    return true;
 }
 
 void weir__sleep_end(weir__loop *l) {
-    atomic_store_explicit(&l->asleep, false, memory_order_relaxed);
+    if (atomic_exchange(&l->asleep, WEIR__AWAKE) == WEIR__IDLE)
+        atomic_fetch_add(&l->system->awake, 1);
 }
 
-static void deliver(weir__loop *l, weir_message *m) {
-    weir_system *s = l->system;
-    weir__slot *slot = weir__ids_find(&s->actors, m->to);
-    weir__add(&l->arrived, 1);
-    weir__add(&l->queued, 1);
-    if (!slot) {
-        weir__message_dead(l, m, WEIR_ENOACTOR);
+void weir__pending(weir_system *s, int delta) {
+    if (atomic_fetch_add(&s->pending, delta) + delta == 0)
+        settle(s);
+}
+
+void weir__settled(weir_system *s) {
+    settle(s);
+}
+
+/* ---- arriving ---- */
+
+static void arrive(weir__loop *l, weir__entry *e) {
+    switch (e->kind) {
+    case WEIR__ANSWER:
+        weir__answer_arrive(l, e);
         return;
+    case WEIR__BOND:
+    case WEIR__UNBOND:
+    case WEIR__GONE:
+        weir__bond_arrive(l, e);
+        return;
+    case WEIR__WANT:
+        weir__want_arrive(l, e);
+        return;
+    case WEIR__PROBE:
+        weir__cycle_probe(l, e);
+        return;
+    default:
+        weir__message_arrive(l, weir__container(e, weir_message, entry));
     }
-    weir__trace(s, WEIR_TRACE_SEND, m->from, m->to, m->verb, weir__body_size(m->body), WEIR_OK);
-    weir__mail_push(slot->actor, &m->entry);
 }
 
 void weir__inbox_take(weir__loop *l) {
@@ -73,17 +120,6 @@ void weir__inbox_take(weir__loop *l) {
     }
     for (weir__entry *next; oldest; oldest = next) {
         next = oldest->next;
-        weir_message *m = weir__container(oldest, weir_message, entry);
-        bool reserved = m->flags & WEIR__RESERVED;
-        deliver(l, m);
-        if (reserved)
-            atomic_fetch_sub(&l->system->pending, 1);
+        arrive(l, oldest);
     }
-}
-
-void weir__pending(weir_system *s, int delta) {
-    if (atomic_fetch_add(&s->pending, delta) + delta != 0)
-        return;
-    atomic_store(&s->settled, true);
-    weir__wake(&s->main_loop);
 }

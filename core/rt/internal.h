@@ -122,8 +122,22 @@ static inline uint64_t weir__get(const weir__counter *c) {
 
 /* ---- queues ---- */
 
-/* MAIL: a message. STOP: the wish that an actor ends. DOWN: a monitored actor ended. REPLY: a call ended. TIMER: a timer is due. */
-enum weir__entry_kind { WEIR__MAIL, WEIR__STOP, WEIR__DOWN, WEIR__REPLY, WEIR__TIMER };
+/* In an actor's queues: MAIL: a message. STOP: the wish that an actor ends. DOWN: a watched actor ended. REPLY: a call ended. TIMER: a timer is due.
+ * Only between loops: ANSWER: of a call from another loop. BOND, UNBOND, GONE: of a monitor or a link with another loop's actor. WANT: a wish for room there. PROBE:
+ * of the search for cycles of calls. */
+enum weir__entry_kind {
+    WEIR__MAIL,
+    WEIR__STOP,
+    WEIR__DOWN,
+    WEIR__REPLY,
+    WEIR__TIMER,
+    WEIR__ANSWER,
+    WEIR__BOND,
+    WEIR__UNBOND,
+    WEIR__GONE,
+    WEIR__WANT,
+    WEIR__PROBE
+};
 
 typedef struct weir__entry {
     struct weir__entry *next;
@@ -135,7 +149,9 @@ typedef struct weir__queue {
     weir__entry *first, *last;
 } weir__queue;
 
-enum { WEIR__RESERVED = 1 }; /* a message's flags: not counted in the mailbox's bounds (a notice) */
+/* A message's flags. RESERVED: not counted in the mailbox's bounds. PENDING: its arrival ends pending work. AWAY: a call from another loop that has not
+ * arrived there; DEBT: one that has; HELD: whose caller waits for the answer. */
+enum { WEIR__RESERVED = 1, WEIR__PENDING = 2, WEIR__AWAY = 4, WEIR__DEBT = 8, WEIR__HELD = 16 };
 
 struct weir_message {
     weir__entry entry;
@@ -146,6 +162,10 @@ struct weir_message {
     uint64_t session; /* of the call it asks; 0: none */
     int64_t deadline;
     weir_body *body;
+    union {
+        struct weir__carrier *carrier; /* AWAY */
+        uint64_t ticket;               /* DEBT */
+    };
 };
 
 struct weir__notice { /* while it waits in linger.c: entry.next links, deadline holds the owner */
@@ -184,6 +204,9 @@ typedef struct weir__slot {
     weir__id id;
     weir_actor *actor; /* its loop's thread only */
     _Atomic(weir__loop *) loop;
+    _Atomic uint64_t asked; /* generation << 8 | WEIR__ASK_*: what other threads want of its actor. Any thread */
+    struct weir__slot *asked_next;
+    _Atomic uint8_t full;  /* enum weir_full */
     _Atomic uint64_t load; /* mail accepted and not yet taken: messages in the low 24 bits, bytes above. Any thread */
     _Atomic uint64_t max_messages, max_bytes;
     _Atomic uint64_t refused;
@@ -224,23 +247,59 @@ struct weir_actor {
     weir__entry stop;
     weir__link calls;    /* weir__call.by_caller: made by it, not yet reported to it */
     weir__link incoming; /* weir__call.by_callee: to be answered by it */
+    weir__link debts;    /* weir__debt.link: calls from other loops, to be answered by it */
     weir__link timers;   /* weir__timer.link */
-    weir__link watching; /* weir__monitor.by_watcher */
-    weir__link watchers; /* weir__monitor.by_target */
-    uint64_t visit;      /* search for cycles (call.c) */
+    weir__link watching; /* weir__bond.by_watcher */
+    weir__link watchers; /* weir__bond.by_target */
+    weir__link wants;    /* weir__want.link: who waits for room in its mailbox */
+    uint64_t visit;      /* search for cycles (cycle.c) */
     weir_actor *visit_from;
     weir__link *visit_call;
+    weir_address probed_by; /* the last search that came from another loop */
+    uint64_t probed_session;
     char name[WEIR_MAX_NAME];
 };
 
-typedef struct weir__monitor {
-    weir__entry entry;
-    weir__link by_watcher, by_target; /* by_target is alone once the target has ended */
-    weir_actor *watcher;
+/* A monitor or a link: the watcher is told when the target ends; by a link the target too when the watcher does. With both on one loop only `entry` is
+ * used. Else the record travels: `out` tells the target's loop, `cancel` takes it back, `entry` brings the news; whoever holds it is counted. */
+typedef struct weir__bond {
+    weir__entry entry;     /* GONE on its way to the watcher's loop, DOWN in the watcher's mail */
+    weir__entry out;       /* BOND */
+    weir__entry cancel;    /* UNBOND */
+    weir__link by_watcher; /* the watcher's loop's thread */
+    weir__link by_target;  /* the target's loop's thread; alone once the target has ended */
+    weir_actor *watcher;   /* the watcher's loop's thread */
+    weir__loop *home, *there;
+    weir_address watcher_address, target;
+    weir_error *why;   /* how the target ended: from the target's loop, with the entry */
+    weir_error *cause; /* how the watcher of a link ended: with the cancel */
+    _Atomic int holders;
+    bool link;
+    bool queued, forgotten; /* the watcher's loop's. forgotten: taken back, or the watcher has ended */
+} weir__bond;
+
+/* A wish for room in a mailbox; its message is made already. */
+typedef struct weir__want {
+    weir__entry entry; /* WANT */
+    weir__link link;   /* the target's loop's thread */
+    weir_message *message;
     weir_address target;
-    weir_error *why;
-    bool queued, forgotten; /* forgotten: demonitored while the entry was queued */
-} weir__monitor;
+} weir__want;
+
+/* Brings the answer of a call from another loop; made with the call, so that the answer cannot fail. */
+typedef struct weir__carrier {
+    weir_message message; /* ANSWER. from: the callee, to: the caller; session, verb, the reply's body */
+    weir_error *error;
+    weir__loop *home; /* the caller's */
+} weir__carrier;
+
+/* A call from another loop that an actor here is to answer. Its id is the ticket. */
+typedef struct weir__debt {
+    weir__id id;
+    weir__link link;
+    weir_address callee;
+    weir__carrier *carrier;
+} weir__debt;
 
 typedef struct weir__call {
     weir__id id;
@@ -313,6 +372,35 @@ typedef struct weir__pool {
 /* Sizes in steps of 32 bytes up to 256, then doubling up to 4096. KEEP: bytes a pool keeps: two full default mailboxes of small messages. */
 enum { WEIR__POOLS = 12, WEIR__POOL_STEP = 32, WEIR__POOL_SMALL = 256, WEIR__POOL_LARGEST = 4096, WEIR__POOL_KEEP = 512 << 10 };
 
+/* Blocks on their way home. */
+typedef struct weir__chain {
+    weir__pooled *first, *last;
+    unsigned count;
+} weir__chain;
+
+/* In front of each block; keeps what follows 16-byte aligned. */
+typedef struct weir__header {
+    size_t size;    /* of the whole block, this header included */
+    uint32_t owner; /* 1 + the loop to whose pools it belongs; 0: none */
+    uint32_t unused;
+} weir__header;
+
+/* dead.c: the last dead letters. */
+typedef struct weir__grave {
+    int64_t at;
+    weir_address from, to;
+    weir_verb verb;
+    int why;
+    size_t bytes;
+    weir_body *body;
+} weir__grave;
+
+typedef struct weir__graveyard {
+    pthread_mutex_t lock;
+    uint64_t count; /* ever; the last WEIR_DEAD_LETTERS of them are kept */
+    weir__grave graves[WEIR_DEAD_LETTERS];
+} weir__graveyard;
+
 typedef struct weir__attachment {
     struct weir__attachment *next;
     void *value;
@@ -359,8 +447,8 @@ typedef struct weir__driver {
     size_t (*choose)(weir__loop *l);      /* of l->ready_count ready actors */
     void (*poll)(weir__loop *l);          /* looks at the outside without waiting */
     void (*wait)(weir__loop *l);          /* until something happens; may return for nothing */
-    bool (*advance)(weir__loop *l);       /* makes something happen that needs no waiting: stream work, a jump of the clock */
-    void (*wake)(weir__loop *l);          /* ends a wait. Any thread, async-signal-safe */
+    bool (*advance)(weir__loop *l); /* test driver: makes something happen without waiting: stream work, a jump of the clock. Else NULL */
+    void (*wake)(weir__loop *l);    /* ends a wait. Any thread, async-signal-safe */
 
     /* of loops that a host drives, else NULL */
     void (*leave)(weir__loop *l);      /* the loop does not run any more: the host must be able to wait for what comes next */
@@ -372,11 +460,14 @@ typedef struct weir__driver {
     void (*io_stop)(weir__loop *l, weir__io *io); /* may be called when the descriptor is closed already */
 } weir__driver;
 
-extern const weir__driver weir__driver_ev, weir__driver_host, weir__driver_fd, weir__driver_test;
+extern const weir__driver weir__driver_ev, weir__driver_host, weir__driver_fd, weir__driver_test, weir__driver_worker;
 
 typedef struct weir__fault {
     _Atomic uint64_t passes, first, last; /* fires while first <= passes <= last */
 } weir__fault;
+
+/* DOZING: sleeps, and may wake by itself or is the main loop. IDLE: sleeps until somebody wakes it; not counted in weir_system.awake. */
+enum { WEIR__AWAKE, WEIR__DOZING, WEIR__IDLE };
 
 enum { WEIR__LINE = 64 }; /* bytes between what different threads write: a line of cache */
 
@@ -429,22 +520,27 @@ struct weir__loop {
 
     /* written by any thread */
     uint8_t apart1[WEIR__LINE];
-    _Atomic(weir__entry *) inbox; /* what other threads posted, newest first */
-    _Atomic bool asleep;          /* whoever posts must wake the loop */
+    _Atomic(weir__entry *) inbox;     /* what other threads sent, newest first */
+    _Atomic(weir__slot *) asked;      /* actors that other threads want to stop or kill */
+    _Atomic(weir__pooled *) returned; /* blocks of this loop's pools that others freed */
+    _Atomic uint32_t asleep;          /* WEIR__AWAKE ..; whoever posts must wake the loop */
     uint8_t apart2[WEIR__LINE];
 
-    weir__ids calls, timers;
+    weir__ids calls, timers, debts;
     weir__heap heap;
     weir__pool pools[WEIR__POOLS];
+    weir__chain away[WEIR_MAX_WORKERS + 1]; /* freed blocks of other loops' pools, by loop */
     weir_actor *ready_first, *ready_last;
     size_t ready_count;
     weir_actor *current;
     int64_t now; /* the clock at the end of the last turn */
     bool running;
     uint64_t visit; /* search for cycles */
-    weir__counter sent, handled, dead, queued, arrived, calls_made, calls_ended, late, timers_live;
+    weir__counter sent, handled, dead, dropped, queued, away_sent, arrived, calls_made, calls_ended, late, timers_live;
+    weir__attachment *attachments;
 
     weir__watch watch;
+    pthread_t thread;  /* a worker's */
     void *watchers;    /* driver_ev's */
     void *host;        /* driver_host: the host's struct ev_loop */
     int epoll_fd;      /* driver_fd */
@@ -470,10 +566,12 @@ struct weir_system {
 
     /* written by any thread */
     uint8_t apart1[WEIR__LINE];
-    _Atomic uint64_t posted, refused; /* posted: by threads that drive no loop, and notices */
+    _Atomic uint64_t posted, refused, spilled; /* posted: by threads that drive no loop, and notices. spilled: the newest
+                                                * of mailboxes that drop it */
     _Atomic int64_t pending;
-    _Atomic bool quit;
-    _Atomic bool settled; /* pending work has come to its end since the main loop slept last */
+    _Atomic int64_t awake; /* workers that run, or will by themselves */
+    _Atomic bool quit, closing;
+    _Atomic bool settled; /* pending work, or the workers, have come to rest since the main loop slept last */
     uint8_t apart2[WEIR__LINE];
     _Atomic uint64_t bytes, blocks;
     uint8_t apart3[WEIR__LINE];
@@ -488,6 +586,11 @@ struct weir_system {
     weir_actor *main;
     weir__loop *here; /* the loop that the main thread drives: the main loop; the test driver's turn */
     weir__loop main_loop;
+    weir__loop **loops; /* n_loops; [0] is the main loop */
+    unsigned n_loops;
+    _Atomic uint32_t next_worker; /* for WEIR_LOOP_ANY */
+    weir_address main_address;
+    weir__graveyard graveyard;
     bool stopping;
     weir_trace_fn *trace;
     void *trace_data;
@@ -506,13 +609,22 @@ static inline void *weir__thread(void) {
     return (void *)pthread_self();
 #endif
 }
+extern _Thread_local weir__loop *weir__worker __attribute__((tls_model("initial-exec"))); /* worker.c: the loop of a worker's thread */
+
 /* The loop that the calling thread drives; NULL: none of this system's. */
 static inline weir__loop *weir__here(const weir_system *s) {
-    return s->thread == weir__thread() ? s->here : NULL;
+    if (s->thread == weir__thread())
+        return s->here;
+    weir__loop *l = weir__worker;
+    return l && l->system == s ? l : NULL;
+}
+/* Where messages to an actor go. Any thread */
+static inline weir__loop *weir__loop_of(const weir__slot *slot) {
+    return atomic_load_explicit(&slot->loop, memory_order_relaxed);
 }
 /* The main loop, then the workers'; NULL beyond the last. Any thread */
 static inline weir__loop *weir__loop_at(weir_system *s, unsigned i) {
-    return i == 0 ? &s->main_loop : NULL;
+    return i < s->n_loops ? s->loops[i] : NULL;
 }
 static inline bool weir__forked(const weir_system *s) {
     return !*s->parent || (s->parent_pid && s->parent_pid != (int)getpid());
@@ -526,6 +638,9 @@ static inline bool weir__forked(const weir_system *s) {
 /* alloc.c */
 void *weir__alloc_raw(weir_system *s, size_t n); /* not zeroed */
 void weir__pool_drain(weir__loop *l);
+void weir__pool_away(weir__loop *l, weir__header *h); /* frees a block of another loop's pools */
+bool weir__pool_fetch(weir__loop *l);                 /* takes back what others freed; false: nothing */
+void weir__pool_flush(weir__loop *l);                 /* sends home what is kept for others */
 
 /* ---- pools, inline: each message takes and gives three blocks, mostly of sizes known here ---- */
 
@@ -546,7 +661,7 @@ static inline int weir__pool_of(size_t n, size_t *room) {
 }
 static inline void *weir__pool_pop(weir__loop *l, int i, size_t size) { /* NULL: empty */
     weir__pool *pool = &l->pools[i];
-    if (!pool->free)
+    if (!pool->free && (!weir__pool_fetch(l) || !pool->free))
         return NULL;
     weir__pooled *p = pool->free;
     ASAN_UNPOISON_MEMORY_REGION(p + 1, size - sizeof *p);
@@ -573,19 +688,32 @@ static inline void *weir__pool_take(weir_system *s, size_t n, size_t *room) {
         *room = size;
     weir__loop *l = weir__here(s);
     void *p = i >= 0 && l ? weir__pool_pop(l, i, size) : NULL;
-    return p ? p : weir__alloc_raw(s, size);
+    if (p)
+        return p;
+    p = weir__alloc_raw(s, size);
+    if (p && l)
+        ((weir__header *)p - 1)->owner = l->index + 1;
+    return p;
 }
 /* n: as asked for, or its room. Any thread */
 static inline void weir__pool_give(weir_system *s, void *p, size_t n) {
     size_t size;
     int i = weir__pool_of(n, &size);
     weir__loop *l = weir__here(s);
-    if (i < 0 || !l || !weir__pool_push(l, i, size, p))
+    weir__header *h = (weir__header *)p - 1;
+    if (i >= 0 && l && h->owner && h->owner != l->index + 1)
+        weir__pool_away(l, h);
+    else if (i < 0 || !l || !weir__pool_push(l, i, size, p))
         weir__free(s, p);
 }
 
 /* mailbox.c */
 int weir__slot_reserve(weir__slot *slot, size_t bytes); /* EFULL. Any thread */
+/* For WEIR_FULL_DROP_OLDEST: as much again as the bounds, until the receiver's loop has dropped. EFULL. Any thread */
+int weir__slot_reserve_more(weir__slot *slot, size_t bytes);
+bool weir__slot_over(const weir__slot *slot);  /* holds more than its bounds */
+bool weir__slot_roomy(const weir__slot *slot); /* is at most half full */
+void weir__mailbox_trim(weir_actor *a);        /* drops the oldest messages until it is within its bounds */
 void weir__slot_release(weir__slot *slot, size_t bytes);
 void weir__slot_load(const weir__slot *slot, uint64_t *messages, uint64_t *bytes); /* any thread */
 void weir__queue_push(weir__queue *q, weir__entry *e);
@@ -600,32 +728,74 @@ weir_message *weir__message_new(weir_system *s, weir_address from, weir_address 
                                 weir_body *body); /* body is not taken */
 void weir__message_free(weir_system *s, weir_message *m);
 void weir__message_dead(weir__loop *l, weir_message *m, int why); /* frees it */
-int weir__message_accept(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, uint64_t session,
-                         int64_t deadline);                   /* body is taken */
+void weir__message_drop(weir_actor *a, weir_message *m);          /* out of its full mailbox; a call ends with EFULL. Frees it */
+int weir__message_accept(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, uint64_t session, int64_t deadline,
+                         weir__carrier *carrier);             /* body is taken; carrier: of a call to another loop */
 void weir__message_handle(weir_actor *self, weir_message *m); /* frees it */
 void weir__trace(weir_system *s, enum weir_trace kind, weir_address from, weir_address to, weir_verb verb, size_t bytes, int why);
+
+void weir__message_arrive(weir__loop *l, weir_message *m);                                /* from another thread, on the receiver's loop */
+int weir__answer(weir_actor *self, weir_reply_to to, weir_body *body, weir_error *error); /* both taken */
+static inline weir_reply_to weir__reply_to(const weir_message *m) {
+    return (weir_reply_to){m->from, m->session, m->flags & WEIR__DEBT ? m->ticket : 0};
+}
+
+/* dead.c */
+void weir__dead_letter(weir__loop *l, const weir_message *m, int why); /* counts it, and: */
+void weir__bury(weir_system *s, const weir_message *m, int why);       /* traces and keeps it. Any thread */
+void weir__dead_init(weir_system *s);
+void weir__dead_fini(weir_system *s);
 
 /* call.c */
 void weir__call_report(weir_actor *self, weir__call *c);
 void weir__call_end(weir__loop *l, weir__call *c, weir_body *reply, weir_error *error); /* both taken; one of them may be given */
 void weir__call_forget(weir__loop *l, weir__call *c);                                   /* its caller ends */
 void weir__calls_fail(weir_actor *callee, const weir_error *error);                     /* ends what it would have answered */
-void weir__cycle_check(weir_actor *self);                                               /* became held: ends its calls that close a cycle */
+
+/* cycle.c: each ends the call that closes a cycle */
+bool weir__cycle_closed(weir__call *c, weir_actor *callee); /* a call of a held actor is about to be asked; true: it was ended */
+void weir__cycle_check(weir_actor *self);                   /* became held */
+void weir__cycle_follow(const weir__carrier *carrier, weir_actor *callee); /* a call of a held actor has come from another loop */
+void weir__cycle_probe(weir__loop *l, weir__entry *e);                     /* a search goes on here */
+
+/* remote.c: calls between loops */
+int weir__call_away(weir_actor *self, weir__call *c, weir_body *body);                      /* asks; body is taken. What weir_send says */
+void weir__debt_arrive(weir__loop *l, weir_message *m, weir_actor *callee);                 /* callee NULL: answered at once */
+int weir__debt_pay(weir_actor *self, weir_reply_to to, weir_body *body, weir_error *error); /* both taken */
+void weir__debts_fail(weir_actor *callee, const weir_error *error);
+void weir__answer_arrive(weir__loop *l, weir__entry *e);
 
 /* timer.c */
 void weir__timer_tick(weir_actor *self, weir__timer *t);
 void weir__timer_free(weir__loop *l, weir__timer *t);
 
-/* monitor.c */
-void weir__monitor_report(weir_actor *self, weir__monitor *m);
-void weir__monitor_free(weir_system *s, weir__monitor *m);
-void weir__monitors_end(weir_actor *a, const weir_error *why); /* tells its watchers, forgets whom it watched */
+/* bond.c */
+void weir__bond_report(weir_actor *self, weir__bond *w);
+void weir__bond_drop(weir__bond *w);                        /* its entry was in the mail of an actor that ends */
+void weir__bonds_end(weir_actor *a, const weir_error *why); /* tells its watchers, forgets whom it watched; why NULL: orderly */
+void weir__bond_arrive(weir__loop *l, weir__entry *e);      /* BOND, UNBOND, GONE */
+
+/* space.c */
+void weir__wants_serve(weir_actor *a); /* its mailbox is roomy, or it ends */
+void weir__want_arrive(weir__loop *l, weir__entry *e);
+
+/* asked.c: what other threads want of an actor, without memory */
+enum { WEIR__ASK_STOP = 1, WEIR__ASK_KILL = 2, WEIR__ASK_LISTED = 4 };
+void weir__asked_reset(weir__slot *slot);                  /* for the slot's next actor, before it lives */
+int weir__ask(weir__slot *slot, weir_address a, int what); /* ENOACTOR. Any thread */
+void weir__asked_take(weir__loop *l);                      /* between two messages */
+
+/* worker.c */
+int weir__workers_start(weir_system *s, unsigned workers, weir_error **error);
+void weir__workers_stop(weir_system *s); /* ends their actors and joins them */
 
 /* actor.c */
 int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_actor **out,
                     weir_error **error);
-void weir__actor_end(weir_actor *a);     /* a->ending says how; its code is not on the stack */
-void weir__actor_release(weir_actor *a); /* frees the struct of a dead one */
+void weir__actor_end(weir_actor *a);                                /* a->ending says how; its code is not on the stack */
+void weir__actor_end_with(weir_actor *a, int how, weir_error *why); /* marks it, to be ended before its next message; why is taken */
+void weir__actor_stop(weir_actor *a);                               /* on its own loop */
+void weir__actor_release(weir_actor *a);                            /* frees the struct of a dead one */
 
 /* behaviour.c */
 weir__compiled *weir__behaviour_take(weir_system *s, const weir_behaviour *b);
@@ -654,6 +824,10 @@ void weir__wake_fd(weir__loop *l);     /* writes to wake_fd */
 void weir__drain_fd(int fd);           /* an eventfd or timerfd is not readable any more */
 bool weir__sleep_begin(weir__loop *l); /* false: there is work after all */
 void weir__sleep_end(weir__loop *l);
+void weir__settled(weir_system *s); /* the main loop looks whether its run is over. Any thread */
+
+/* driver_test.c */
+uint64_t weir__seeded(weir_system *s); /* the next number of the seed */
 
 /* loop.c */
 void weir__ready_push(weir_actor *a);
@@ -670,7 +844,6 @@ void weir__wait_timer(weir__loop *l); /* sets the timerfd to the next due time, 
 void weir__wait_leave(weir__loop *l); /* weir__driver.leave: the eventfd is readable if there is work, or becomes so with the next */
 int64_t weir__wait_clock(const weir_system *s);
 size_t weir__wait_choose(weir__loop *l); /* the first */
-bool weir__wait_advance(weir__loop *l);  /* false */
 
 /* io.c */
 void weir__ios_init(weir__ios *ios);
@@ -684,6 +857,9 @@ void weir__watch_turn(weir__loop *l, const weir_actor *a); /* the actor that has
 void weir__watch_begin(weir__loop *l, enum weir__entry_kind kind, weir_verb verb);
 void weir__watch_end(weir__loop *l);
 void weir__watchdog_fini(weir_system *s, bool forked);
+void weir__loop_init(weir_system *s, weir__loop *l, unsigned index, const weir__driver *driver);
+void weir__loop_end_actors(weir__loop *l); /* kills those that live there, on its thread */
+void weir__loop_release(weir__loop *l);
 
 /* verify.c */
 void weir__verify_small(weir_system *s); /* weir__verify where it is affordable: in small systems */

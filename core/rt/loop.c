@@ -52,11 +52,13 @@ static void dispatch_kind(weir_actor *a, weir__entry *e) {
         weir__timer_tick(a, weir__container(e, weir__timer, entry));
         return;
     case WEIR__DOWN:
-        weir__monitor_report(a, weir__container(e, weir__monitor, entry));
+        weir__bond_report(a, weir__container(e, weir__bond, entry));
         return;
     case WEIR__STOP:
         stop_asked(a);
         return;
+    default:
+        weir__check(false, "an entry that belongs between loops is in a mailbox");
     }
 }
 
@@ -75,7 +77,7 @@ static void dispatch(weir_actor *a, weir__entry *e) {
  * and 64 fast ones cost seven readings. */
 static void handle_some(weir_actor *a, int64_t until) {
     weir__loop *l = a->loop;
-    for (unsigned n = 1; n <= l->driver->turn && !a->ending; n++) {
+    for (unsigned n = 1; n <= l->driver->turn && !a->ending && !atomic_load_explicit(&l->asked, memory_order_relaxed); n++) {
         weir__entry *e = weir__mailbox_next(a);
         if (!e)
             return;
@@ -104,7 +106,7 @@ static void turn(weir_actor *a, int64_t until) {
 
 static bool finished(weir__loop *l, bool (*done)(void *data), void *data) {
     weir_system *s = l->system;
-    return atomic_load_explicit(&s->quit, memory_order_relaxed) || weir__forked(s) || (done && done(data));
+    return (!l->index && atomic_load_explicit(&s->quit, memory_order_relaxed)) || weir__forked(s) || (done && done(data));
 }
 
 static bool forked(weir__loop *l, bool (*done)(void *data), void *data) {
@@ -122,37 +124,45 @@ static bool turns(weir__loop *l, int64_t until, bool (*over)(weir__loop *l, bool
             continue;
         }
         turn(a, until);
-        l->system->ios.dirty = true;
+        if (!l->index)
+            l->system->ios.dirty = true;
         if (over(l, done, data))
             return true;
         weir__inbox_take(l);
+        weir__asked_take(l);
         if (l->now >= until)
             break;
     }
     return false;
 }
 
-/* Pending work posts before it stops counting, so the count is read first. */
+/* Pending work and workers post before they stop counting, so the counts are read first. */
 static bool nothing_left(weir__loop *l) {
-    return atomic_load(&l->system->pending) == 0 && !atomic_load(&l->inbox) && l->ready_count == 0 && l->heap.count == 0;
+    weir_system *s = l->system;
+    return atomic_load(&s->pending) == 0 && atomic_load(&s->awake) == 0 && !atomic_load(&l->inbox) && !atomic_load(&l->asked) &&
+           l->ready_count == 0 && l->heap.count == 0;
+}
+
+/* What came from outside and what is due. */
+static void look(weir__loop *l) {
+    weir__inbox_take(l);
+    weir__asked_take(l);
+    l->now = weir_now(l->system);
+    if (!weir__forked(l->system))
+        weir__due_fire(l, l->now);
 }
 
 static void iterate(weir__loop *l, bool (*done)(void *data), void *data) {
     for (;;) {
-        weir__inbox_take(l);
-        l->now = weir_now(l->system);
-        if (!weir__forked(l->system))
-            weir__due_fire(l, l->now);
+        look(l);
         if (finished(l, done, data) || turns(l, weir__later(l->now, WEIR_TURN_NS), finished, done, data))
             return;
         weir__verify_small(l->system);
         if (l->ready_count)
             l->driver->poll(l);
-        else if (l->driver->advance(l))
-            continue;
         else if (!done && nothing_left(l))
             return;
-        else if (!weir__ios_settle(l)) {
+        else if (l->index || !weir__ios_settle(l)) {
             weir__watch_awake(l, false);
             l->driver->wait(l);
             weir__watch_awake(l, true);
@@ -176,20 +186,70 @@ void weir__loop_leave(weir__loop *l) {
 void weir__loop_step(weir__loop *l, int64_t ns) {
     int64_t until = weir__later(weir_now(l->system), ns);
     do {
-        weir__inbox_take(l);
-        l->now = weir_now(l->system);
-        weir__due_fire(l, l->now);
+        look(l);
         if (turns(l, until, forked, NULL, NULL))
             return;
         weir__verify_small(l->system);
     } while ((l->ready_count || atomic_load(&l->inbox) || weir__ios_settle(l)) && l->now < until);
 }
 
+/* ---- all loops on one thread, by the test driver's choice ---- */
+
+static bool has_something(weir__loop *l, int64_t now) {
+    int64_t at = weir__due_next(l);
+    return l->ready_count || atomic_load(&l->inbox) || atomic_load(&l->asked) || (at && at <= now);
+}
+
+/* One message of one loop. False: no loop has anything to do. */
+static bool step_seeded(weir_system *s) {
+    weir__loop *able[WEIR_MAX_WORKERS + 1];
+    unsigned n = 0;
+    for (unsigned i = 0; i < s->n_loops; i++)
+        if (has_something(s->loops[i], weir_now(s)))
+            able[n++] = s->loops[i];
+    if (!n)
+        return false;
+    weir__loop *l = s->here = able[n == 1 ? 0 : weir__seeded(s) % n];
+    look(l);
+    if (l->ready_count) {
+        weir_actor *a = weir__ready_pop(l);
+        if (a->dead)
+            weir__actor_release(a);
+        else
+            turn(a, INT64_MAX);
+    }
+    s->here = &s->main_loop;
+    return true;
+}
+
+static bool nothing_seeded(weir_system *s) {
+    for (unsigned i = 0; i < s->n_loops; i++)
+        if (s->loops[i]->heap.count)
+            return false;
+    return atomic_load(&s->pending) == 0 && !atomic_load(&s->main_loop.inbox);
+}
+
+static void iterate_seeded(weir__loop *l, bool (*done)(void *data), void *data) {
+    weir_system *s = l->system;
+    while (!finished(l, done, data)) {
+        weir__verify_small(s);
+        if (step_seeded(s) || l->driver->advance(l))
+            continue;
+        if (!done && nothing_seeded(s))
+            return;
+        l->driver->wait(l);
+    }
+}
+
 int weir__loop_run(weir__loop *l, bool (*done)(void *data), void *data) {
     weir__loop_enter(l);
-    iterate(l, done, data);
+    if (l->driver->advance)
+        iterate_seeded(l, done, data);
+    else
+        iterate(l, done, data);
     weir__loop_leave(l);
-    atomic_store(&l->system->quit, false);
+    if (!l->index)
+        atomic_store(&l->system->quit, false);
     return WEIR_OK;
 }
 

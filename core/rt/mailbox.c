@@ -6,17 +6,38 @@
 enum { LOAD_MESSAGE_BITS = 24, MESSAGE_MASK = (1 << LOAD_MESSAGE_BITS) - 1 };
 
 /* One word holds both counts, so that a bound is exact whoever reserves at the same time. */
-int weir__slot_reserve(weir__slot *slot, size_t bytes) {
-    uint64_t max_messages = atomic_load_explicit(&slot->max_messages, memory_order_relaxed);
-    uint64_t max_bytes = atomic_load_explicit(&slot->max_bytes, memory_order_relaxed);
+static int reserve(weir__slot *slot, size_t bytes, unsigned times) {
+    uint64_t max_messages = times * atomic_load_explicit(&slot->max_messages, memory_order_relaxed);
+    uint64_t max_bytes = times * atomic_load_explicit(&slot->max_bytes, memory_order_relaxed);
     uint64_t add = (uint64_t)bytes << LOAD_MESSAGE_BITS | 1, load = atomic_load_explicit(&slot->load, memory_order_relaxed);
     do {
-        if ((load & MESSAGE_MASK) >= max_messages || (load >> LOAD_MESSAGE_BITS) + bytes > max_bytes) {
-            atomic_fetch_add_explicit(&slot->refused, 1, memory_order_relaxed);
+        if ((load & MESSAGE_MASK) >= max_messages || (load >> LOAD_MESSAGE_BITS) + bytes > max_bytes)
             return WEIR_EFULL;
-        }
     } while (!atomic_compare_exchange_weak_explicit(&slot->load, &load, load + add, memory_order_relaxed, memory_order_relaxed));
     return WEIR_OK;
+}
+
+int weir__slot_reserve(weir__slot *slot, size_t bytes) {
+    return reserve(slot, bytes, 1);
+}
+
+int weir__slot_reserve_more(weir__slot *slot, size_t bytes) {
+    return bytes > atomic_load_explicit(&slot->max_bytes, memory_order_relaxed) ? WEIR_EFULL : reserve(slot, bytes, 2);
+}
+
+static bool within(const weir__slot *slot, unsigned parts) {
+    uint64_t messages, bytes;
+    weir__slot_load(slot, &messages, &bytes);
+    return messages * parts <= atomic_load_explicit(&slot->max_messages, memory_order_relaxed) &&
+           bytes * parts <= atomic_load_explicit(&slot->max_bytes, memory_order_relaxed);
+}
+
+bool weir__slot_over(const weir__slot *slot) {
+    return !within(slot, 1);
+}
+
+bool weir__slot_roomy(const weir__slot *slot) {
+    return within(slot, 2);
 }
 
 void weir__slot_release(weir__slot *slot, size_t bytes) {
@@ -60,6 +81,30 @@ void weir__own_push(weir_actor *a, weir__entry *e) {
     weir__queue_push(&a->own, e);
     if (!a->ready)
         weir__ready_push(a);
+}
+
+/* Takes out the oldest message that counts; NULL: none. */
+static weir_message *oldest(weir_actor *a) {
+    weir__entry *before = NULL;
+    for (weir__entry *e = a->mail.first; e; before = e, e = e->next) {
+        weir_message *m = weir__container(e, weir_message, entry);
+        if (e->kind != WEIR__MAIL || m->flags & WEIR__RESERVED)
+            continue;
+        *(before ? &before->next : &a->mail.first) = e->next;
+        if (a->mail.last == e)
+            a->mail.last = before;
+        return m;
+    }
+    return NULL;
+}
+
+void weir__mailbox_trim(weir_actor *a) {
+    while (weir__slot_over(a->slot)) {
+        weir_message *m = oldest(a);
+        if (!m)
+            return; /* what is over stands in the inbox still */
+        weir__message_drop(a, m);
+    }
 }
 
 bool weir__mailbox_ready(const weir_actor *a) {

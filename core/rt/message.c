@@ -9,7 +9,7 @@ void weir__trace(weir_system *s, enum weir_trace kind, weir_address from, weir_a
 weir_message *weir__message_new(weir_system *s, weir_address from, weir_address to, weir_verb verb, weir_body *body) {
     weir_message *m = weir__pool_take(s, sizeof *m, NULL);
     if (m)
-        *m = (weir_message){{NULL, 0, WEIR__MAIL}, s, from, to, verb, 0, 0, 0, body};
+        *m = (weir_message){{NULL, 0, WEIR__MAIL}, s, from, to, verb, 0, 0, 0, body, {NULL}};
     return m;
 }
 
@@ -25,63 +25,140 @@ static void leave(weir__loop *l, const weir_message *m) {
         weir__slot_release(weir__ids_at(&l->system->actors, (uint32_t)(m->to >> WEIR__GENERATION_BITS)), weir__body_size(m->body));
 }
 
-/* After it has left. */
-static void dead_letter(weir__loop *l, weir_message *m, int why) {
-    weir__add(&l->dead, 1);
-    weir__trace(l->system, WEIR_TRACE_DEAD, m->from, m->to, m->verb, weir__body_size(m->body), why);
-}
-
 void weir__message_dead(weir__loop *l, weir_message *m, int why) {
     leave(l, m);
-    dead_letter(l, m, why);
+    weir__dead_letter(l, m, why);
     weir__message_free(l->system, m);
+}
+
+static weir_error *full_error(const weir_actor *a, weir_verb verb) {
+    return weir_error_new(WEIR_EFULL, a->name, NULL, "\"%s\" was dropped: the mailbox of %s is full", weir_verb_name(a->system, verb),
+                          a->name);
+}
+
+void weir__message_drop(weir_actor *a, weir_message *m) {
+    if (m->session)
+        weir__answer(a, weir__reply_to(m), NULL, full_error(a, m->verb));
+    weir__add(&a->loop->dropped, 1);
+    weir__add(&a->slot->lost, 1);
+    weir__message_dead(a->loop, m, WEIR_EFULL);
 }
 
 /* ---- sending ---- */
 
-static int refuse(weir_system *s, int why, weir_body *body) {
+typedef struct envelope {
+    weir_address from, to;
+    weir_verb verb;
+    uint64_t session; /* 0: no call */
+    int64_t deadline;
+    weir_body *body;
+    weir__carrier *carrier;
+    bool held; /* the caller waits for the answer */
+} envelope;
+
+/* A place in the receiver's mailbox and a message for it. Any thread. */
+static int reserve(weir_system *s, const envelope *e, weir__slot **slot, weir_message **out) {
+    if (atomic_load_explicit(&s->stopped, memory_order_relaxed))
+        return WEIR_ESTOPPING;
+    *slot = weir__ids_find(&s->actors, e->to);
+    if (!*slot)
+        return WEIR_ENOACTOR;
+    size_t bytes = weir__body_size(e->body);
+    bool drops = atomic_load_explicit(&(*slot)->full, memory_order_relaxed) == WEIR_FULL_DROP_OLDEST;
+    if (weir__slot_reserve(*slot, bytes) != WEIR_OK && (!drops || weir__slot_reserve_more(*slot, bytes) != WEIR_OK))
+        return WEIR_EFULL;
+    *out = weir__inject(s, WEIR__INJECT_SEND) ? NULL : weir__message_new(s, e->from, e->to, e->verb, e->body);
+    if (*out)
+        return WEIR_OK;
+    weir__slot_release(*slot, bytes);
+    return WEIR_ENOMEM;
+}
+
+static int refuse(weir_system *s, weir__slot *slot, const envelope *e, int why) {
     atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
-    weir_body_free(body);
+    if (slot)
+        atomic_fetch_add_explicit(&slot->refused, 1, memory_order_relaxed);
+    weir_body_free(e->body);
     return why;
 }
 
-/* A place in the receiver's mailbox and a message for it; body is taken. Any thread. */
-static int reserve(weir_system *s, weir_address from, weir_address to, weir_verb verb, weir_body *body, weir_message **out) {
-    if (atomic_load_explicit(&s->stopped, memory_order_relaxed))
-        return refuse(s, WEIR_ESTOPPING, body);
-    weir__slot *slot = weir__ids_find(&s->actors, to);
-    if (!slot)
-        return refuse(s, WEIR_ENOACTOR, body);
-    if (weir__slot_reserve(slot, weir__body_size(body)) != WEIR_OK)
-        return refuse(s, WEIR_EFULL, body);
-    *out = weir__inject(s, WEIR__INJECT_SEND) ? NULL : weir__message_new(s, from, to, verb, body);
-    if (*out)
-        return WEIR_OK;
-    weir__slot_release(slot, weir__body_size(body));
-    return refuse(s, WEIR_ENOMEM, body);
-}
-
-/* On the loop's thread: straight into the mailbox, behind what this thread may have posted before. */
-static void enqueue(weir__loop *l, weir_message *m) {
-    weir_system *s = l->system;
-    weir__inbox_take(l);
-    weir__slot *slot = weir__ids_find(&s->actors, m->to);
-    weir__add(&l->sent, 1);
-    weir__add(&l->queued, 1);
-    weir__trace(s, m->session ? WEIR_TRACE_CALL : WEIR_TRACE_SEND, m->from, m->to, m->verb, weir__body_size(m->body), WEIR_OK);
-    weir__mail_push(slot->actor, &m->entry);
-}
-
-int weir__message_accept(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, uint64_t session, int64_t deadline) {
-    weir_message *m;
-    int code = reserve(self->system, self->address, to, verb, body, &m);
-    if (code != WEIR_OK)
-        return code;
-    m->session = session;
-    m->deadline = deadline;
-    weir__add(&self->slot->sent, 1);
-    enqueue(self->loop, m);
+/* The newest of a full mailbox that drops it: as if accepted and lost at once. */
+static int spill(weir_system *s, const envelope *e) {
+    weir_message m = {{NULL, 0, WEIR__MAIL}, s, e->from, e->to, e->verb, 0, 0, 0, e->body, {NULL}};
+    atomic_fetch_add_explicit(&s->spilled, 1, memory_order_relaxed);
+    weir__bury(s, &m, WEIR_EFULL);
+    weir_body_free(e->body);
     return WEIR_OK;
+}
+
+/* Into the mailbox of an actor on this loop. */
+static void push(weir__loop *l, weir_actor *a, weir_message *m) {
+    weir__trace(l->system, m->session ? WEIR_TRACE_CALL : WEIR_TRACE_SEND, m->from, m->to, m->verb, weir__body_size(m->body), WEIR_OK);
+    weir__mail_push(a, &m->entry);
+    if (atomic_load_explicit(&a->slot->full, memory_order_relaxed) == WEIR_FULL_DROP_OLDEST)
+        weir__mailbox_trim(a);
+}
+
+/* To the receiver's loop: its own mail straight into the mailbox, behind what this thread may have posted before. here: NULL: a thread that drives none. */
+static void hand_over(weir_system *s, weir__loop *here, weir__slot *slot, weir_message *m) {
+    weir__loop *there = weir__loop_of(slot);
+    if (here)
+        weir__add(&here->sent, 1);
+    else
+        atomic_fetch_add_explicit(&s->posted, 1, memory_order_relaxed);
+    if (here == there) {
+        weir__inbox_take(here);
+        weir__add(&here->queued, 1);
+        push(here, slot->actor, m);
+        return;
+    }
+    if (here)
+        weir__add(&here->away_sent, 1);
+    weir__inbox_push(there, &m->entry);
+}
+
+void weir__message_arrive(weir__loop *l, weir_message *m) {
+    weir_system *s = l->system;
+    weir__slot *slot = weir__ids_find(&s->actors, m->to);
+    bool pending = m->flags & WEIR__PENDING;
+    weir__add(&l->arrived, 1);
+    weir__add(&l->queued, 1);
+    if (m->flags & WEIR__AWAY)
+        weir__debt_arrive(l, m, slot ? slot->actor : NULL);
+    if (slot)
+        push(l, slot->actor, m);
+    else
+        weir__message_dead(l, m, WEIR_ENOACTOR);
+    if (pending)
+        atomic_fetch_sub(&s->pending, 1);
+}
+
+/* Any thread; the body is taken. */
+static int post(weir_system *s, const envelope *e) {
+    weir__slot *slot = NULL;
+    weir_message *m;
+    int code = reserve(s, e, &slot, &m);
+    if (code == WEIR_EFULL && !e->session && atomic_load_explicit(&slot->full, memory_order_relaxed) == WEIR_FULL_DROP_NEWEST)
+        return spill(s, e);
+    if (code != WEIR_OK)
+        return refuse(s, slot, e, code);
+    m->session = e->session;
+    m->deadline = e->deadline;
+    if (e->carrier) {
+        m->carrier = e->carrier;
+        m->flags = WEIR__AWAY | (e->held ? WEIR__HELD : 0);
+    }
+    hand_over(s, weir__here(s), slot, m);
+    return WEIR_OK;
+}
+
+int weir__message_accept(weir_actor *self, weir_address to, weir_verb verb, weir_body *body, uint64_t session, int64_t deadline,
+                         weir__carrier *carrier) {
+    envelope e = {self->address, to, verb, session, deadline, body, carrier, self->held != 0};
+    int code = post(self->system, &e);
+    if (code == WEIR_OK)
+        weir__add(&self->slot->sent, 1);
+    return code;
 }
 
 int weir_send(weir_actor *self, weir_address to, weir_verb verb, weir_body *body) {
@@ -89,7 +166,7 @@ int weir_send(weir_actor *self, weir_address to, weir_verb verb, weir_body *body
         weir_body_free(body);
         return WEIR_EINVAL;
     }
-    return weir__message_accept(self, to, verb, body, 0, 0);
+    return weir__message_accept(self, to, verb, body, 0, 0, NULL);
 }
 
 int weir_post(weir_system *s, weir_address from, weir_address to, weir_verb verb, weir_body *body) {
@@ -97,18 +174,8 @@ int weir_post(weir_system *s, weir_address from, weir_address to, weir_verb verb
         weir_body_free(body);
         return WEIR_EINVAL;
     }
-    weir_message *m;
-    int code = reserve(s, from, to, verb, body, &m);
-    if (code != WEIR_OK)
-        return code;
-    weir__loop *here = weir__here(s);
-    if (here) {
-        enqueue(here, m);
-        return WEIR_OK;
-    }
-    atomic_fetch_add_explicit(&s->posted, 1, memory_order_relaxed);
-    weir__inbox_push(&s->main_loop, &m->entry);
-    return WEIR_OK;
+    envelope e = {from, to, verb, 0, 0, body, NULL, false};
+    return post(s, &e);
 }
 
 /* ---- notices ---- */
@@ -119,15 +186,16 @@ weir__notice *weir__notice_new(weir_system *s, weir_address from, weir_address t
         weir_body_free(body);
         return NULL;
     }
-    m->flags = WEIR__RESERVED;
+    m->flags = WEIR__RESERVED | WEIR__PENDING;
     weir__pending(s, 1);
     return weir__container(m, weir__notice, message);
 }
 
 void weir__notice_post(weir__notice *n) {
     weir_system *s = n->message.system;
+    weir__slot *slot = weir__ids_find(&s->actors, n->message.to);
     atomic_fetch_add_explicit(&s->posted, 1, memory_order_relaxed);
-    weir__inbox_push(&s->main_loop, &n->message.entry);
+    weir__inbox_push(slot ? weir__loop_of(slot) : &s->main_loop, &n->message.entry);
 }
 
 void weir__notice_free(weir__notice *n) {
@@ -146,9 +214,11 @@ void weir__message_handle(weir_actor *self, weir_message *m) {
     weir_system *s = self->system;
     weir_receive_fn *handle = weir__behaviour_find(self->compiled, m->verb);
     leave(self->loop, m);
+    if (!weir__link_alone(&self->wants) && weir__slot_roomy(self->slot))
+        weir__wants_serve(self);
     if (!handle && !m->session) {
         weir__add(&self->slot->lost, 1);
-        dead_letter(self->loop, m, WEIR_EVERB);
+        weir__dead_letter(self->loop, m, WEIR_EVERB);
         weir__message_free(s, m);
         return;
     }
@@ -186,13 +256,14 @@ weir_body *weir_message_body(const weir_message *m) {
 
 /* ---- answering ---- */
 
-/* Ends the open call `session` that self is to answer; both values are taken. A call that is not open any more: late, nothing happens. */
-static int answer(weir_actor *self, uint64_t session, weir_body *body, weir_error *error) {
+/* Ends the open call that self is to answer. A call that is not open any more: late, nothing happens. */
+int weir__answer(weir_actor *self, weir_reply_to to, weir_body *body, weir_error *error) {
+    if (to.ticket)
+        return weir__debt_pay(self, to, body, error);
     weir__loop *l = self->loop;
-    weir_system *s = l->system;
-    weir__call *c = weir__ids_find(&l->calls, session);
+    weir__call *c = weir__ids_find(&l->calls, to.session);
     if (c && c->open && c->callee == self->address) {
-        weir__trace(s, error ? WEIR_TRACE_ERROR_REPLY : WEIR_TRACE_REPLY, self->address, c->caller->address, c->reply.verb,
+        weir__trace(l->system, error ? WEIR_TRACE_ERROR_REPLY : WEIR_TRACE_REPLY, self->address, c->caller->address, c->reply.verb,
                     weir__body_size(body), weir_error_code(error));
         weir__call_end(l, c, body, error);
         return WEIR_OK;
@@ -217,7 +288,7 @@ static void unanswered(weir_actor *self, const weir_message *m, bool handled) {
     const char *verb = weir_verb_name(self->system, m->verb);
     weir_error *e = handled ? weir_error_new(WEIR_ENOREPLY, self->name, NULL, "the handler of \"%s\" returned without a reply", verb)
                             : weir_error_new(WEIR_EVERB, self->name, NULL, "verb \"%s\" is not understood", verb);
-    answer(self, m->session, NULL, e);
+    weir__answer(self, weir__reply_to(m), NULL, e);
 }
 
 /* Whether self may answer m now; if so m counts as answered. */
@@ -235,7 +306,7 @@ static int take_duty(weir_actor *self, const weir_message *m) {
 int weir_reply(weir_actor *self, const weir_message *m, weir_body *body) {
     int code = take_duty(self, m);
     if (code == WEIR_OK && m->session)
-        return answer(self, m->session, body, NULL);
+        return weir__answer(self, weir__reply_to(m), body, NULL);
     weir_body_free(body);
     return code;
 }
@@ -243,7 +314,7 @@ int weir_reply(weir_actor *self, const weir_message *m, weir_body *body) {
 int weir_reply_error(weir_actor *self, const weir_message *m, weir_error *error) {
     int code = weir__check(error, "no error") ? take_duty(self, m) : WEIR_EINVAL;
     if (code == WEIR_OK && m->session)
-        return answer(self, m->session, NULL, name_actor(self, error));
+        return weir__answer(self, weir__reply_to(m), NULL, name_actor(self, error));
     weir_error_free(error);
     return code;
 }
@@ -251,7 +322,7 @@ int weir_reply_error(weir_actor *self, const weir_message *m, weir_error *error)
 weir_reply_to weir_defer(weir_actor *self, const weir_message *m) {
     if (take_duty(self, m) != WEIR_OK || !m->session)
         return (weir_reply_to){0, 0, 0};
-    return (weir_reply_to){m->from, m->session, 0};
+    return weir__reply_to(m);
 }
 
 /* A caller that has ended makes the token inert, with ENOACTOR. */
@@ -264,7 +335,7 @@ static int token(weir_actor *self, weir_reply_to to) {
 int weir_answer(weir_actor *self, weir_reply_to to, weir_body *body) {
     int code = token(self, to);
     if (code == WEIR_OK && to.session)
-        return answer(self, to.session, body, NULL);
+        return weir__answer(self, to, body, NULL);
     weir_body_free(body);
     return code;
 }
@@ -272,7 +343,7 @@ int weir_answer(weir_actor *self, weir_reply_to to, weir_body *body) {
 int weir_answer_error(weir_actor *self, weir_reply_to to, weir_error *error) {
     int code = weir__check(error, "no error") ? token(self, to) : WEIR_EINVAL;
     if (code == WEIR_OK && to.session)
-        return answer(self, to.session, NULL, name_actor(self, error));
+        return weir__answer(self, to, NULL, name_actor(self, error));
     weir_error_free(error);
     return code;
 }

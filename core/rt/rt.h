@@ -3,6 +3,8 @@
 #ifndef WEIR_RT_H
 #define WEIR_RT_H
 
+#include <pthread.h>
+
 #include "../limits.h"
 #include "../weir.h"
 
@@ -80,11 +82,21 @@ void *weir__attached(weir_system *s, const char *key); /* NULL if none */
 /* close(value) is called in weir_system_free after all actors have ended, last attached first. ENOMEM, EBUSY (key is taken). */
 int weir__attach(weir_system *s, const char *key, void *value, void (*close)(weir_system *s, void *value));
 
+/* The same for one loop: its thread closes the values after its actors have ended, before it ends itself. On the loop's thread. */
+WEIR_API void *weir__loop_attached(weir_system *s, const char *key);
+WEIR_API int weir__loop_attach(weir_system *s, const char *key, void *value, void (*close)(weir_system *s, void *value));
+
+/* ---- threads ---- */
+
+/* A thread that takes no signals. 0, or an errno. */
+int weir__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *data);
+
 /* ---- actors for bindings ---- */
 
-WEIR_API weir_actor *weir__actor(weir_system *s, weir_address a); /* the living actor, NULL if none; loop's thread; valid until it ends */
-WEIR_API bool weir__running(const weir_system *s);                /* inside weir_system_run */
-bool weir__on_loop(const weir_system *s);                         /* called on the loop's thread */
+WEIR_API weir_actor *
+weir__actor(weir_system *s, weir_address a); /* the living actor; NULL if none, or not of the calling thread's loop; valid until it ends */
+WEIR_API bool weir__running(const weir_system *s); /* inside weir_system_run */
+bool weir__on_loop(const weir_system *s);          /* called on the loop's thread */
 /* An error as a body [code, text, actor, nil, cause text], and back: inside the process errors travel as objects, on a wire as bodies. */
 weir_body *weir__error_pack(weir_system *s, const weir_error *e); /* NULL without memory */
 weir_error *weir__error_unpack(const weir_body *b);               /* never NULL: EMSGPACK for a body of another form */

@@ -11,7 +11,8 @@ static void add_loop(const weir__loop *l, weir_system_stats *out) {
     out->sent += weir__get(&l->sent);
     out->handled += weir__get(&l->handled);
     out->dead += weir__get(&l->dead);
-    out->queued += weir__get(&l->queued) - weir__get(&l->arrived);
+    out->dropped += weir__get(&l->dropped);
+    out->queued += weir__get(&l->queued) + weir__get(&l->away_sent) - weir__get(&l->arrived);
     out->calls += weir__get(&l->calls_made);
     out->calls_ended += weir__get(&l->calls_ended);
     out->late_replies += weir__get(&l->late);
@@ -19,9 +20,11 @@ static void add_loop(const weir__loop *l, weir_system_stats *out) {
 }
 
 void weir_system_get_stats(weir_system *s, weir_system_stats *out) {
-    uint64_t posted = atomic_load(&s->posted);
+    uint64_t posted = atomic_load(&s->posted), spilled = atomic_load(&s->spilled);
     *out = (weir_system_stats){
-        .sent = posted,
+        .sent = posted + spilled,
+        .dead = spilled,
+        .dropped = spilled,
         .queued = posted,
         .refused = atomic_load(&s->refused),
         .actors = atomic_load(&s->living),
@@ -29,5 +32,6 @@ void weir_system_get_stats(weir_system *s, weir_system_stats *out) {
         .bytes = atomic_load(&s->bytes),
         .blocks = atomic_load(&s->blocks),
     };
-    add_loop(&s->main_loop, out);
+    for (unsigned i = 0; i < s->n_loops; i++)
+        add_loop(s->loops[i], out);
 }

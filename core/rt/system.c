@@ -27,10 +27,12 @@ static bool parent_open(weir_system *s) {
     return true;
 }
 
-static void loop_init(weir_system *s, weir__loop *l, const weir__driver *driver) {
+void weir__loop_init(weir_system *s, weir__loop *l, unsigned index, const weir__driver *driver) {
     l->system = s;
     l->driver = driver;
+    l->index = index;
     l->wake_fd = l->timer_fd = l->epoll_fd = -1;
+    weir__ids_init(&l->debts, sizeof(weir__debt));
     weir__ids_init(&l->calls, sizeof(weir__call));
     weir__ids_init(&l->timers, sizeof(weir__timer));
 }
@@ -62,13 +64,15 @@ static weir_system *system_alloc(const weir_system_options *o) {
     weir__registry_init(&s->registry);
     weir__lingers_init(&s->lingers);
     weir__ios_init(&s->ios);
-    loop_init(s, &s->main_loop, driver_of(o));
+    weir__dead_init(s);
+    weir__loop_init(s, &s->main_loop, 0, driver_of(o));
     s->main_loop.host = o->ev_loop;
     return s;
 }
 
-static void loop_release(weir__loop *l) {
+void weir__loop_release(weir__loop *l) {
     l->driver->close(l);
+    weir__ids_fini(l->system, &l->debts);
     weir__pool_drain(l);
     weir__ids_fini(l->system, &l->calls);
     weir__ids_fini(l->system, &l->timers);
@@ -76,7 +80,13 @@ static void loop_release(weir__loop *l) {
 }
 
 static void system_release(weir_system *s) {
-    loop_release(&s->main_loop);
+    weir__dead_fini(s);
+    for (unsigned i = 1; i < s->n_loops; i++) {
+        weir__loop_release(s->loops[i]);
+        weir__free(s, s->loops[i]);
+    }
+    weir__loop_release(&s->main_loop);
+    weir__free(s, s->loops);
     weir__ids_fini(s, &s->actors);
     weir__verbs_fini(s);
     weir__registry_fini(s, &s->registry);
@@ -90,7 +100,9 @@ static void system_release(weir_system *s) {
 
 static const weir_behaviour main_behaviour = {.name = "main"};
 
-static int system_open(weir_system *s, weir_error **error) {
+static int system_open(weir_system *s, const weir_system_options *o, weir_error **error) {
+    if (o->workers > WEIR_MAX_WORKERS)
+        return weir_fail(error, WEIR_EINVAL, "%u worker loops; at most %d", o->workers, WEIR_MAX_WORKERS);
     int code = weir__verbs_init(s);
     if (code != WEIR_OK || !parent_open(s))
         return weir_fail(error, WEIR_ENOMEM, "no memory for a system");
@@ -99,26 +111,33 @@ static int system_open(weir_system *s, weir_error **error) {
         code = weir__inject_environment(s, error);
     if (code != WEIR_OK)
         return code;
-    code = weir__actor_new(s, &main_behaviour, NULL, NULL, &s->main, error);
+    code = weir__workers_start(s, o->workers, error);
     if (code == WEIR_OK)
-        weir_hold(s->main);
-    return code;
+        code = weir__actor_new(s, &main_behaviour, NULL, NULL, &s->main, error);
+    if (code != WEIR_OK)
+        return code;
+    s->main_address = s->main->address;
+    weir_hold(s->main);
+    return WEIR_OK;
 }
 
 int weir_system_new(const weir_system_options *options, weir_system **out, weir_error **error) {
     weir_system_options none = {0};
     if (!weir__check(out, "no place for the system"))
         return weir_fail(error, WEIR_EINVAL, "weir_system_new: no place for the system");
-    weir_system *s = system_alloc(options ? options : &none);
+    const weir_system_options *o = options ? options : &none;
+    weir_system *s = system_alloc(o);
     if (!s)
         return weir_fail(error, WEIR_ENOMEM, "no memory for a system");
-    int code = system_open(s, error);
-    if (code == WEIR_OK)
+    int code = system_open(s, o, error);
+    if (code == WEIR_OK) {
         *out = s;
-    else
-        system_release(s);
-    if (code == WEIR_OK && s->main_loop.driver->leave)
-        s->main_loop.driver->leave(&s->main_loop);
+        if (s->main_loop.driver->leave)
+            s->main_loop.driver->leave(&s->main_loop);
+        return code;
+    }
+    weir__workers_stop(s);
+    system_release(s);
     return code;
 }
 
@@ -130,8 +149,8 @@ static int may_run(weir_system *s, const char *what, bool waits, weir_error **er
     if (weir__forked(s))
         return weir_fail(error, WEIR_EINVAL, "%s: this process was forked from the one that made the system, and has none of its own",
                          what);
-    if (!weir__on_loop(s))
-        return weir_fail(error, WEIR_EINVAL, "%s: called on a thread that does not drive the system's loop", what);
+    if (s->thread != weir__thread() || s->here != &s->main_loop)
+        return weir_fail(error, WEIR_EINVAL, "%s: called on a thread that does not drive the system's main loop", what);
     if (s->main_loop.running)
         return weir_fail(error, WEIR_EBUSY, "%s inside weir_system_run (in %s): the loop is already running", what,
                          s->main_loop.current ? s->main_loop.current->name : "a callback of the loop");
@@ -205,39 +224,48 @@ static void patience_over(weir__loop *l, weir__due *d) {
 
 static bool all_ended(void *data) {
     patience *p = data;
-    return p->over || atomic_load_explicit(&p->system->living, memory_order_relaxed) == 1;
+    return p->over || atomic_load_explicit(&p->system->living, memory_order_relaxed) <= 1;
 }
 
-/* The living actor at index i of the table, not main; NULL: none. */
-static weir_actor *other_at(weir_system *s, uint32_t i) {
+/* The actor at index i of the table, not main; 0: none. */
+static weir_address other_at(weir_system *s, uint32_t i) {
     weir__slot *slot = weir__ids_at(&s->actors, i);
-    return slot && atomic_load_explicit(&slot->id.live, memory_order_relaxed) && slot->actor != s->main ? slot->actor : NULL;
+    weir_address a = slot ? weir__ids_of(&slot->id) : 0;
+    return weir__ids_find(&s->actors, a) && a != s->main_address ? a : 0;
 }
 
 static void ask_all(weir_system *s) {
-    for (uint32_t i = 0; i < s->actors.used; i++) {
-        weir_actor *a = other_at(s, i);
+    uint32_t count = atomic_load(&s->actors.count);
+    for (uint32_t i = 0; i < count; i++) {
+        weir_address a = other_at(s, i);
         if (a)
-            weir_stop(s, a->address);
+            weir_stop(s, a);
     }
 }
 
 enum { SURVIVORS_TEXT = 512 };
 
+static void append_name(char *names, size_t size, size_t *used, const char *name) {
+    const char *comma = *used ? ", " : "";
+    if (*used + strlen(comma) + strlen(name) + sizeof ", ..." < size)
+        *used += (size_t)snprintf(names + *used, size - *used, "%s%s", comma, name);
+    else if (*used < size && !strstr(names, ", ..."))
+        snprintf(names + *used, size - *used, ", ...");
+}
+
 /* Kills who is left and writes the names; how many there were. An actor's fini may kill others. */
 static size_t kill_all(weir_system *s, char *names, size_t size) {
     size_t survivors = 0, used = 0;
+    uint32_t count = atomic_load(&s->actors.count);
     names[0] = 0;
-    for (uint32_t i = 0; i < s->actors.used; i++) {
-        weir_actor *a = other_at(s, i);
-        if (!a)
+    for (uint32_t i = 0; i < count; i++) {
+        weir_address a = other_at(s, i);
+        char name[WEIR_MAX_NAME];
+        if (!a || !weir__slot_text(s, a, name))
             continue;
-        const char *comma = survivors++ ? ", " : "";
-        if (used + strlen(comma) + strlen(a->name) + sizeof ", ..." < size)
-            used += (size_t)snprintf(names + used, size - used, "%s%s", comma, a->name);
-        else if (used < size && !strstr(names, ", ..."))
-            snprintf(names + used, size - used, ", ...");
-        weir_kill(s, a->address);
+        survivors++;
+        append_name(names, size, &used, name);
+        weir_kill(s, a);
     }
     return survivors;
 }
@@ -256,6 +284,8 @@ static int wait_for_all(weir_system *s, int64_t ns, weir_error **error) {
     return WEIR_OK;
 }
 
+enum { KILL_PATIENCE = 1000000000 }; /* ns for the handlers of killed actors on other loops to return */
+
 int weir_system_stop(weir_system *s, int64_t ns, weir_error **error) {
     int code = may_run(s, "weir_system_stop", ns > 0, error);
     if (code != WEIR_OK)
@@ -267,18 +297,53 @@ int weir_system_stop(weir_system *s, int64_t ns, weir_error **error) {
     atomic_store(&s->stopped, true);
     char names[SURVIVORS_TEXT];
     size_t survivors = kill_all(s, names, sizeof names);
-    if (code == WEIR_OK && survivors)
-        return weir_fail(error, WEIR_ETIMEOUT, "%zu actors did not stop in time and were killed: %s", survivors, names);
-    return code;
+    if (code != WEIR_OK || !survivors)
+        return code;
+    if (atomic_load(&s->living) > 1) /* on other loops, which end them between two messages */
+        wait_for_all(s, KILL_PATIENCE, NULL);
+    const char *still = atomic_load(&s->living) > 1 ? "; the handlers of some do not return" : "";
+    return weir_fail(error, WEIR_ETIMEOUT, "%zu actors did not stop in time and were killed: %s%s", survivors, names, still);
 }
 
 /* ---- giving back ---- */
 
+static void close_values(weir__loop *l, weir__attachment **list) {
+    for (weir__attachment *a; (a = *list);) {
+        *list = a->next;
+        if (a->close)
+            a->close(l->system, a->value);
+        weir__free(l->system, a);
+    }
+}
+
+/* False: none was left. */
+static bool kill_here(weir_system *s) {
+    bool some = false;
+    uint32_t count = atomic_load(&s->actors.count);
+    for (uint32_t i = 0; i < count; i++) {
+        weir_address a = other_at(s, i);
+        if (!a || !weir__actor(s, a))
+            continue;
+        some = true;
+        weir_kill(s, a);
+    }
+    return some;
+}
+
+/* What their ends send is handled no more. */
+void weir__loop_end_actors(weir__loop *l) {
+    while (kill_here(l->system))
+        ;
+    while (l->ready_count)
+        weir__actor_release(weir__ready_pop(l));
+    close_values(l, &l->attachments);
+}
+
 static void end_actors(weir_system *s) {
-    char names[SURVIVORS_TEXT];
     s->stopping = true;
     atomic_store(&s->stopped, true);
-    kill_all(s, names, sizeof names);
+    weir__workers_stop(s);
+    weir__loop_end_actors(&s->main_loop);
     if (s->main) {
         s->main->ending = WEIR_EEXITED;
         weir__actor_end(s->main);
@@ -288,15 +353,24 @@ static void end_actors(weir_system *s) {
         weir__actor_release(weir__ready_pop(&s->main_loop));
 }
 
+/* What the loops sent each other while their actors ended. */
+static void empty_inboxes(weir_system *s) {
+    bool some = true;
+    while (some) {
+        some = false;
+        for (unsigned i = 0; i < s->n_loops; i++) {
+            s->here = s->loops[i];
+            some = some || atomic_load(&s->here->inbox);
+            weir__inbox_take(s->here);
+        }
+    }
+    s->here = &s->main_loop;
+}
+
 /* Devices may post their last notices while they close. */
 static void close_attachments(weir_system *s) {
-    for (weir__attachment *a; (a = s->attachments);) {
-        s->attachments = a->next;
-        if (a->close)
-            a->close(s, a->value);
-        weir__free(s, a);
-        weir__inbox_take(&s->main_loop);
-    }
+    close_values(&s->main_loop, &s->attachments);
+    empty_inboxes(s);
 }
 
 void weir_system_free(weir_system *s) {
@@ -305,6 +379,11 @@ void weir_system_free(weir_system *s) {
     bool child = weir__forked(s);
     if (child)
         *(volatile uint8_t *)s->parent = 1, s->parent_pid = 0;
+    if (child && s->n_loops > 1) {
+        s->main_loop.driver->close(
+            &s->main_loop); /* what the workers were doing when the process was forked is never finished: their memory stays */
+        return;
+    }
     weir__inbox_take(&s->main_loop);
     end_actors(s);
     close_attachments(s);
@@ -325,17 +404,15 @@ void weir_system_free(weir_system *s) {
 
 /* ---- attachments ---- */
 
-void *weir__attached(weir_system *s, const char *key) {
-    for (weir__attachment *a = s->attachments; a; a = a->next)
-        if (strcmp(a->key, key) == 0)
-            return a->value;
-    return NULL;
+static weir__attachment *find(weir__attachment *a, const char *key) {
+    while (a && strcmp(a->key, key) != 0)
+        a = a->next;
+    return a;
 }
 
-int weir__attach(weir_system *s, const char *key, void *value, void (*close)(weir_system *s, void *value)) {
-    for (weir__attachment *a = s->attachments; a; a = a->next)
-        if (strcmp(a->key, key) == 0)
-            return WEIR_EBUSY;
+static int attach(weir_system *s, weir__attachment **list, const char *key, void *value, void (*close)(weir_system *s, void *value)) {
+    if (find(*list, key))
+        return WEIR_EBUSY;
     size_t n = strlen(key) + 1;
     weir__attachment *a = weir__alloc(s, sizeof *a + n);
     if (!a)
@@ -343,7 +420,33 @@ int weir__attach(weir_system *s, const char *key, void *value, void (*close)(wei
     a->value = value;
     a->close = close;
     memcpy(a->key, key, n);
-    a->next = s->attachments;
-    s->attachments = a;
+    a->next = *list;
+    *list = a;
     return WEIR_OK;
+}
+
+void *weir__attached(weir_system *s, const char *key) {
+    pthread_mutex_lock(&s->lock);
+    weir__attachment *a = find(s->attachments, key);
+    void *value = a ? a->value : NULL;
+    pthread_mutex_unlock(&s->lock);
+    return value;
+}
+
+int weir__attach(weir_system *s, const char *key, void *value, void (*close)(weir_system *s, void *value)) {
+    pthread_mutex_lock(&s->lock);
+    int code = attach(s, &s->attachments, key, value, close);
+    pthread_mutex_unlock(&s->lock);
+    return code;
+}
+
+void *weir__loop_attached(weir_system *s, const char *key) {
+    weir__loop *l = weir__here(s);
+    weir__attachment *a = l ? find(l->attachments, key) : NULL;
+    return a ? a->value : NULL;
+}
+
+int weir__loop_attach(weir_system *s, const char *key, void *value, void (*close)(weir_system *s, void *value)) {
+    weir__loop *l = weir__here(s);
+    return l ? attach(s, &l->attachments, key, value, close) : WEIR_EINVAL;
 }

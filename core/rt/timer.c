@@ -69,7 +69,7 @@ static void sink(weir__heap *h, size_t i, weir__due *d) {
 }
 
 void weir__due_set(weir__loop *l, weir__due *d, int64_t at) {
-    d->at = at;
+    d->at = at > 0 ? at : 1; /* 0 would say that nothing is due */
     d->order = l->heap.order++;
     rise(&l->heap, ++l->heap.count, d);
     if (!l->running && d->place == 1)

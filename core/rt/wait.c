@@ -43,8 +43,8 @@ void weir__wait_leave(weir__loop *l) {
         return;
     }
     weir__wait_timer(l);
-    atomic_store(&l->asleep, true);
-    if (atomic_load(&l->inbox)) /* pushed before the poster could see that the loop sleeps */
+    atomic_store(&l->asleep, WEIR__DOZING);
+    if (atomic_load(&l->inbox) || atomic_load(&l->asked)) /* pushed before the poster could see that the loop sleeps */
         weir__wake(l);
 }
 
@@ -58,9 +58,4 @@ int64_t weir__wait_clock(const weir_system *s) {
 size_t weir__wait_choose(weir__loop *l) {
     (void)l;
     return 0;
-}
-
-bool weir__wait_advance(weir__loop *l) {
-    (void)l;
-    return false;
 }

@@ -1,0 +1,122 @@
+/* worker.c: worker loops: a thread each, which sleeps on a futex. They run from weir_system_new on and end in weir_system_free. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "internal.h"
+
+_Thread_local weir__loop *weir__worker;
+
+static int worker_open(weir__loop *l, weir_error **error) {
+    (void)l, (void)error;
+    return WEIR_OK;
+}
+
+static void worker_close(weir__loop *l) {
+    (void)l;
+}
+
+static void worker_poll(weir__loop *l) {
+    (void)l;
+}
+
+/* Until the word is not `how` any more, or the next due time: an absolute one, so it cannot fire early. */
+static void worker_wait(weir__loop *l) {
+    int64_t at = weir__due_next(l);
+    struct timespec t = {at / 1000000000, at % 1000000000};
+    weir__pool_flush(l);
+    if (!weir__sleep_begin(l))
+        return;
+    uint32_t how = at ? WEIR__DOZING : WEIR__IDLE;
+    while (atomic_load(&l->asleep) == how) {
+        long code = syscall(SYS_futex, &l->asleep, FUTEX_WAIT_BITSET_PRIVATE, how, at ? &t : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
+        if (code != 0 && errno == ETIMEDOUT)
+            break;
+    }
+    weir__sleep_end(l);
+}
+
+static void worker_wake(weir__loop *l) {
+    int saved = errno;
+    syscall(SYS_futex, &l->asleep, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    errno = saved;
+}
+
+const weir__driver weir__driver_worker = {.turn = WEIR_TURN_MESSAGES,
+                                          .open = worker_open,
+                                          .close = worker_close,
+                                          .now = weir__wait_clock,
+                                          .choose = weir__wait_choose,
+                                          .poll = worker_poll,
+                                          .wait = worker_wait,
+                                          .wake = worker_wake};
+
+/* ---- their life ---- */
+
+static bool closing(void *data) {
+    weir__loop *l = data;
+    return atomic_load_explicit(&l->system->closing, memory_order_relaxed);
+}
+
+static void *worker_main(void *data) {
+    weir__loop *l = data;
+    weir__worker = l;
+    weir__loop_run(l, closing, l);
+    weir__loop_end_actors(l);
+    return NULL;
+}
+
+static int worker_start(weir_system *s, unsigned index, weir_error **error) {
+    weir__loop *l = weir__alloc(s, sizeof *l);
+    if (!l)
+        return weir_fail(error, WEIR_ENOMEM, "no memory for worker loop %u", index);
+    bool seeded = s->main_loop.driver == &weir__driver_test;
+    weir__loop_init(s, l, index, seeded ? &weir__driver_test : &weir__driver_worker);
+    s->loops[s->n_loops++] = l;
+    if (seeded)
+        return WEIR_OK;
+    char name[16];
+    snprintf(name, sizeof name, "weir loop %u", index);
+    atomic_fetch_add(&s->awake, 1);
+    int failure = weir__inject(s, WEIR__INJECT_THREAD) ? EAGAIN : weir__thread_start(&l->thread, name, worker_main, l);
+    if (!failure)
+        return WEIR_OK;
+    atomic_fetch_sub(&s->awake, 1);
+    s->n_loops--;
+    weir__loop_release(l);
+    weir__free(s, l);
+    return weir_fail(error, WEIR_EIO, "no thread for worker loop %u: %s", index, strerror(failure));
+}
+
+int weir__workers_start(weir_system *s, unsigned workers, weir_error **error) {
+    s->loops = weir__alloc(s, (1 + (size_t)workers) * sizeof *s->loops);
+    if (!s->loops)
+        return weir_fail(error, WEIR_ENOMEM, "no memory for %u worker loops", workers);
+    s->loops[0] = &s->main_loop;
+    s->n_loops = 1;
+    int code = WEIR_OK;
+    for (unsigned i = 1; i <= workers && code == WEIR_OK; i++)
+        code = worker_start(s, i, error);
+    return code;
+}
+
+void weir__workers_stop(weir_system *s) {
+    atomic_store(&s->closing, true);
+    bool seeded = s->main_loop.driver == &weir__driver_test;
+    for (unsigned i = 1; i < s->n_loops; i++)
+        weir__wake(s->loops[i]);
+    for (unsigned i = 1; i < s->n_loops; i++) {
+        if (!seeded)
+            pthread_join(s->loops[i]->thread, NULL);
+        s->here = s->loops[i];
+        if (seeded)
+            weir__loop_end_actors(s->loops[i]);
+    }
+    s->here = &s->main_loop;
+}
+
+unsigned weir_loops(const weir_system *s) {
+    return s->n_loops;
+}
