@@ -8,6 +8,7 @@
 #include "internal.h"
 
 struct weir__watchdog {
+    weir_system *system;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t thread;
@@ -112,8 +113,8 @@ static int64_t look_at_all(weir_system *s, weir__watchdog *d) {
 }
 
 static void *watch(void *data) {
-    weir_system *s = data;
-    weir__watchdog *d = atomic_load(&s->watchdog);
+    weir__watchdog *d = data;
+    weir_system *s = d->system;
     pthread_mutex_lock(&d->lock);
     while (!d->stop) {
         int64_t next = look_at_all(s, d);
@@ -138,6 +139,7 @@ static weir__watchdog *watchdog_new(weir_system *s) {
     pthread_condattr_t monotonic;
     if (!d)
         return NULL;
+    d->system = s;
     pthread_mutex_init(&d->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -148,7 +150,7 @@ static weir__watchdog *watchdog_new(weir_system *s) {
 }
 
 static int start(weir_system *s, weir__watchdog *d) {
-    if (weir__inject(s, WEIR__INJECT_THREAD) || pthread_create(&d->thread, NULL, watch, s) != 0)
+    if (weir__inject(s, WEIR__INJECT_THREAD) || pthread_create(&d->thread, NULL, watch, d) != 0)
         return WEIR_EIO;
     d->runs = true;
     return WEIR_OK;
