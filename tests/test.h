@@ -14,6 +14,13 @@
 
 #include <cmocka.h>
 
+/* WEIR_TEST=NAME runs one test of a program (a pattern: * and ? count). */
+__attribute__((constructor)) static void weir_test_choose(void) {
+    const char *name = getenv("WEIR_TEST");
+    if (name)
+        cmocka_set_test_filter(name);
+}
+
 /* Skips the running test: prints "SKIP reason", which the summary of scripts/test repeats. With CI=true a missing thing is a failure. */
 #define weir_test_skip(...)                                                                                                                \
     do {                                                                                                                                   \

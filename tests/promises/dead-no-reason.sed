@@ -1,0 +1,3 @@
+# Dead letters are traced with code 0.
+# file: core/rt/message.c
+s/(weir__trace\(.*WEIR_TRACE_DEAD.*), why\)/\1, 0)/

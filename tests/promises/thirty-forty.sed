@@ -1,0 +1,3 @@
+# The default is 40 s.
+# file: core/limits.h
+s/WEIR_CALL_TIMEOUT INT64_C\(30000000000\)/WEIR_CALL_TIMEOUT INT64_C(40000000000)/
