@@ -79,6 +79,15 @@ typedef struct guard {
     lua_State *chunk;   /* the coroutine of core.guarded that runs; NULL: none */
 } guard;
 
+/* A verb that Lua code used lately, found by the address of its string. */
+typedef struct known_verb {
+    const char *name;
+    unsigned system; /* binding.number */
+    weir_verb verb;
+} known_verb;
+
+enum { KNOWN_VERBS = 64 };
+
 typedef struct binding {
     lua_State *aux;              /* a thread of its own for Lua code that C starts outside of coroutines */
     weir_system *_Atomic system; /* NULL: not made yet, or shut down */
@@ -97,6 +106,7 @@ typedef struct binding {
     guard guard;
     watchdog *watchdog; /* what the runtime's watchdog has reported; NULL: it was never on */
     uint64_t ends;     /* of calls that were begun with core.start */
+    known_verb verbs[KNOWN_VERBS];
     uint64_t failures; /* actors that died of an error that nobody watched */
     weir_verb start, down;
     const void *bin, *map, *error; /* metatables, for comparing */
@@ -107,6 +117,7 @@ binding *binding_of(lua_State *L);                                              
 weir_system *system_of(lua_State *L, binding *b);                                            /* made on first use. Raises */
 void binding_register(lua_State *L, binding *b, const luaL_Reg *functions);                  /* into the table on top */
 void binding_metatable(lua_State *L, binding *b, const char *name, const luaL_Reg *methods); /* with __index itself, kept under `name` */
+void set_metatable(lua_State *L, const char *name); /* of the value on top: the one made with the same pointer; no string is looked up */
 void hold(binding *b, holder *h);
 void unhold(binding *b, holder *h);
 /* Runs fn(L, data) on a thread of its own (a lua_State of this state's); false if it raised (out of memory): nothing is left behind. */
@@ -133,6 +144,7 @@ void await_clear(task *t); /* it waits for none of its calls any more */
 void io_clear(task *t); /* it waits for no descriptor any more */
 
 /* ---- lib_call.c ---- */
+weir_verb intern_verb(binding *b, const char *name); /* name: of a Lua string. As weir_intern */
 int64_t call_timeout(lua_State *L, int index); /* ns as weir_call takes it, from seconds, nil (the default) or false (none). Raises */
 
 /* ---- lib_guard.c ---- */
@@ -169,6 +181,7 @@ bool is_address(lua_State *L, int index, weir_address *a);
 /* Encodes the values at first..top as arguments. Raises; `from` says how error texts count arguments. */
 weir_body *encode(lua_State *L, binding *b, int first);
 int decode_arguments(lua_State *L, binding *b, const weir_body *body); /* pushes all, returns how many */
+int decode_all(lua_State *L, binding *b, weir_cursor c, uint32_t count); /* the same of `count` values at a cursor, which may have no body */
 void decode_value(lua_State *L, binding *b, weir_cursor *c, bool top);
 
 /* ---- lib_buffer.c ---- */

@@ -4,18 +4,20 @@
 
 #include "binding.h"
 
-static const char metatable[] = "weir.address", cache[] = "weir.addresses";
+static const char metatable[] = "weir.address", cache; /* cache: where in the registry the objects are */
+
+/* Told from other userdata by its size and its tag. */
+typedef struct address {
+    weir_address id;
+    const char *tag; /* metatable */
+} address;
 
 bool is_address(lua_State *L, int index, weir_address *a) {
-    void *p = lua_touserdata(L, index);
-    if (!p || !lua_getmetatable(L, index))
+    const address *p = lua_touserdata(L, index);
+    if (!p || lua_objlen(L, index) != sizeof *p || p->tag != metatable)
         return false;
-    luaL_getmetatable(L, metatable);
-    bool same = lua_rawequal(L, -1, -2);
-    lua_pop(L, 2);
-    if (same)
-        *a = *(weir_address *)p;
-    return same;
+    *a = p->id;
+    return true;
 }
 
 weir_address check_address(lua_State *L, int index) {
@@ -49,14 +51,14 @@ weir_address need_address(lua_State *L, binding *b, int index) {
 
 void push_address(lua_State *L, weir_address a) {
     luaL_checkstack(L, 6, "address");
-    lua_getfield(L, LUA_REGISTRYINDEX, cache);
+    lua_pushlightuserdata(L, (void *)&cache);
+    lua_rawget(L, LUA_REGISTRYINDEX);
     lua_pushnumber(L, (double)a);
     lua_rawget(L, -2);
     if (lua_isnil(L, -1)) {
         lua_pop(L, 1);
-        *(weir_address *)lua_newuserdata(L, sizeof a) = a;
-        luaL_getmetatable(L, metatable);
-        lua_setmetatable(L, -2);
+        *(address *)lua_newuserdata(L, sizeof(address)) = (address){a, metatable};
+        set_metatable(L, metatable);
         lua_pushnumber(L, (double)a);
         lua_pushvalue(L, -2);
         lua_rawset(L, -4);
@@ -93,10 +95,11 @@ void open_address(lua_State *L, binding *b) {
     binding_register(L, b, functions);
     binding_metatable(L, b, metatable, methods);
     lua_pop(L, 1);
+    lua_pushlightuserdata(L, (void *)&cache);
     lua_newtable(L);
     lua_createtable(L, 0, 1);
     lua_pushliteral(L, "v");
     lua_setfield(L, -2, "__mode");
     lua_setmetatable(L, -2);
-    lua_setfield(L, LUA_REGISTRYINDEX, cache);
+    lua_rawset(L, LUA_REGISTRYINDEX);
 }

@@ -130,7 +130,7 @@ static int start(lua_State *L) {
     pending *p = pending_new(L, b, t);
     lua_replace(L, 1);
     weir_body *body = encode(L, b, 4);
-    weir_verb verb = weir_intern(b->system, name);
+    weir_verb verb = intern_verb(b, name);
     if (!verb) {
         weir_body_free(body);
         return raise_code(L, WEIR_ENOMEM, "the verb %s", name);

@@ -1,5 +1,18 @@
 /* lib_call.c: sends and calls of Lua code, and what a call came to. Knows nothing of what messages say. */
+#include <string.h>
+
 #include "binding.h"
+
+/* Equal Lua strings are one object, so its address finds the verb; the collector may give the address to another string, so the name is compared. */
+weir_verb intern_verb(binding *b, const char *name) {
+    known_verb *k = &b->verbs[(uintptr_t)name / 16 % KNOWN_VERBS];
+    if (k->name == name && k->system == b->number && strcmp(weir_verb_name(b->system, k->verb), name) == 0)
+        return k->verb;
+    weir_verb verb = weir_intern(b->system, name);
+    if (verb)
+        *k = (known_verb){name, b->number, verb};
+    return verb;
+}
 
 /* core.send(quiet, to, verb, ...): true; or nil, error if quiet. */
 static int call_send(lua_State *L) {
@@ -11,7 +24,7 @@ static int call_send(lua_State *L) {
     if (!find_address(L, b, 2, &to))
         return fail_or_raise(L, quiet, unregistered(L, 2));
     weir_body *body = encode(L, b, 4);
-    weir_verb verb = weir_intern(b->system, name);
+    weir_verb verb = intern_verb(b, name);
     if (!verb) {
         weir_body_free(body);
         return raise_code(L, WEIR_ENOMEM, "the verb %s", name);
@@ -67,7 +80,7 @@ static int call_start(lua_State *L) {
         return 0;
     }
     weir_body *body = encode(L, b, 5);
-    weir_verb verb = weir_intern(b->system, name);
+    weir_verb verb = intern_verb(b, name);
     if (!verb) {
         weir_body_free(body);
         return raise_code(L, WEIR_ENOMEM, "the verb %s", name);

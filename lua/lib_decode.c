@@ -106,13 +106,17 @@ void decode_value(lua_State *L, binding *b, weir_cursor *c, bool top) {
     }
 }
 
-int decode_arguments(lua_State *L, binding *b, const weir_body *body) {
-    uint32_t count;
-    weir_cursor c = weir_read(body, &count);
+int decode_all(lua_State *L, binding *b, weir_cursor c, uint32_t count) {
     if (count > 4096)
         return raise_code(L, WEIR_ETOOBIG, "a message of %u arguments; at most 4096 can be unpacked", (unsigned)count);
     luaL_checkstack(L, (int)count + 8, "message with too many arguments");
     for (uint32_t i = 0; i < count; i++)
         decode_value(L, b, &c, true);
     return (int)count;
+}
+
+int decode_arguments(lua_State *L, binding *b, const weir_body *body) {
+    uint32_t count;
+    weir_cursor c = weir_read(body, &count);
+    return decode_all(L, b, c, count);
 }

@@ -226,7 +226,7 @@ weir_body *encode(lua_State *L, binding *b, int first) {
     int last = lua_gettop(L);
     if (first > last)
         return NULL;
-    trouble why = {0};
+    trouble why;
     weir_writer *w = weir_write_begin(b->system);
     for (int i = first; i <= last; i++) {
         if (!encode_value(L, b, w, i, 1, &why)) {

@@ -4,35 +4,76 @@
 
 #include "binding.h"
 
-static const char metatable[] = "weir.message";
+static const char metatable[] = "weir.message", light_metatable[] = "weir.message.light";
 
+/* LIGHT: bytes of a body up to which it is copied into the message; FIXEXT4: the byte that a handle in a body begins with. */
+enum { LIGHT = 256, FIXEXT4 = 0xd6 };
+
+/* Most messages own nothing: a small body is copied, the collector needs no finalizer for them, which costs more than the rest of the message. */
 typedef struct message {
-    holder holder;
-    letter letter;
+    holder holder;      /* light ones are in no list */
+    letter letter;      /* of a light one: body and why are NULL */
     weir_address owner; /* the actor that received it and may answer */
     bool answered, deferred;
+    unsigned system; /* binding.number: a light one is empty when that system has gone, as the others are */
+    uint32_t size;   /* of a light one's body; 0: none */
+    uint8_t bytes[];
 } message;
 
 static void message_drop(holder *h) {
     letter_clear(&((message *)h)->letter);
 }
 
-/* Pushes an empty message, which the collector clears. */
-static message *message_new(lua_State *L, binding *b) {
-    message *m = lua_newuserdata(L, sizeof *m);
+/* Pushes an empty message with room for `size` bytes. */
+static message *message_push(lua_State *L, const char *meta, size_t size) {
+    message *m = lua_newuserdata(L, sizeof *m + size);
     memset(m, 0, sizeof *m);
     m->holder.drop = message_drop;
+    m->size = (uint32_t)size;
+    set_metatable(L, meta);
+    return m;
+}
+
+/* One that may own a body, which the collector clears. */
+static message *message_new(lua_State *L, binding *b) {
+    message *m = message_push(L, metatable, 0);
     hold(b, &m->holder);
-    luaL_getmetatable(L, metatable);
-    lua_setmetatable(L, -2);
+    return m;
+}
+
+/* Whether the letter needs nothing but a copy of its body. */
+static bool is_light(const letter *l, const void **bytes, size_t *size) {
+    *size = 0;
+    if (l->why || !l->body)
+        return !l->why;
+    *bytes = weir_body_bytes(l->body, size);
+    return *size <= LIGHT && !memchr(*bytes, FIXEXT4, *size);
+}
+
+/* A message that has all of l but what l owns. */
+static message *message_light(lua_State *L, const binding *b, const letter *l, const void *bytes, size_t size) {
+    message *m = message_push(L, light_metatable, size);
+    m->letter = *l;
+    m->letter.body = NULL;
+    m->system = b->number;
+    if (size)
+        memcpy(m->bytes, bytes, size);
     return m;
 }
 
 void push_letter(lua_State *L, binding *b, task *t) {
-    message *m = message_new(L, b);
-    m->letter = t->letter;
+    const void *bytes;
+    size_t size;
+    message *m;
+    if (is_light(&t->letter, &bytes, &size)) {
+        m = message_light(L, b, &t->letter, bytes, size);
+        letter_clear(&t->letter);
+    } else {
+        m = message_new(L, b);
+        m->letter = t->letter;
+        memset(&t->letter, 0, sizeof t->letter);
+    }
     m->owner = t->address;
-    memset(&t->letter, 0, sizeof t->letter);
     t->has_letter = false;
     t->verb = m->letter.verb;
     if (m->letter.is_call) {
@@ -41,8 +82,20 @@ void push_letter(lua_State *L, binding *b, task *t) {
     }
 }
 
+/* Told by its size and its function. */
 static message *check_message(lua_State *L) {
-    return luaL_checkudata(L, 1, metatable);
+    message *m = lua_touserdata(L, 1);
+    return m && lua_objlen(L, 1) >= sizeof *m && m->holder.drop == message_drop ? m : luaL_checkudata(L, 1, metatable);
+}
+
+/* At the first argument. */
+static weir_cursor read_message(const binding *b, const message *m, uint32_t *count) {
+    weir_cursor c = {m->bytes, m->bytes + m->size, NULL};
+    if (!m->size || !b->system || b->number != m->system)
+        return weir_read(m->letter.body, count);
+    *count = 0;
+    weir_read_array(&c, count);
+    return c;
 }
 
 static int message_gc(lua_State *L) {
@@ -64,7 +117,12 @@ static int down_arguments(lua_State *L, const message *m) {
 
 static int message_args(lua_State *L) {
     message *m = check_message(L);
-    return m->letter.gone ? down_arguments(L, m) : decode_arguments(L, binding_of(L), m->letter.body);
+    if (m->letter.gone)
+        return down_arguments(L, m);
+    binding *b = binding_of(L);
+    uint32_t count;
+    weir_cursor c = read_message(b, m, &count);
+    return decode_all(L, b, c, count);
 }
 
 static int push_argument(lua_State *L, binding *b, const message *m, double n) {
@@ -74,7 +132,7 @@ static int push_argument(lua_State *L, binding *b, const message *m, double n) {
         return n == 1 || n == 2;
     }
     uint32_t count;
-    weir_cursor c = weir_read(m->letter.body, &count);
+    weir_cursor c = read_message(b, m, &count);
     if (!(n >= 1) || n > count || n != (uint32_t)n)
         return 0;
     for (uint32_t i = 1; i < (uint32_t)n; i++)
@@ -96,7 +154,8 @@ static int message_index(lua_State *L) {
         push_address(L, m->letter.from);
     } else {
         lua_getmetatable(L, 1);
-        lua_getfield(L, -1, name);
+        lua_pushvalue(L, 2);
+        lua_rawget(L, -2);
     }
     return 1;
 }
@@ -200,10 +259,14 @@ static int unpack(lua_State *L) {
 
 void open_message(lua_State *L, binding *b) {
     static const luaL_Reg functions[] = {{"pack", pack}, {"unpack", unpack}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"args", message_args},   {"is_call", message_is_call}, {"reply", message_reply},
-                                       {"error", message_error}, {"defer", message_defer},     {"__tostring", message_tostring},
-                                       {"__gc", message_gc},     {"__index", message_index},   {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"args", message_args},   {"is_call", message_is_call},     {"reply", message_reply},   {"error", message_error},
+        {"defer", message_defer}, {"__tostring", message_tostring}, {"__index", message_index}, {NULL, NULL}};
+    static const luaL_Reg owning[] = {{"__gc", message_gc}, {NULL, NULL}};
     binding_register(L, b, functions);
+    binding_metatable(L, b, light_metatable, methods);
+    lua_pop(L, 1);
     binding_metatable(L, b, metatable, methods);
+    binding_register(L, b, owning);
     lua_pop(L, 1);
 }

@@ -26,6 +26,15 @@ void binding_metatable(lua_State *L, binding *b, const char *name, const luaL_Re
     lua_pushstring(L, name);
     lua_setfield(L, -2, "__name");
     binding_register(L, b, methods);
+    lua_pushlightuserdata(L, (void *)name);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+void set_metatable(lua_State *L, const char *name) {
+    lua_pushlightuserdata(L, (void *)name);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_setmetatable(L, -2);
 }
 
 void hold(binding *b, holder *h) {
