@@ -105,6 +105,17 @@ describe("messages", function()
     assert.is_nil(m[1.5])
   end)
 
+  it("carry_bodies_of_every_size_around_the_one_that_is_copied", function()
+    for size = 230, 280 do
+      local text = ("\214"):rep(size % 3) .. ("x"):rep(size)
+      weir.send(weir.self(), "x", text, size)
+      local m = weir.receive()
+      collectgarbage()
+      assert.are.equal(text, m[1])
+      assert.are.equal(size, select(2, m:args()))
+    end
+  end)
+
   it("keep_a_message_usable_after_shutdown", function()
     weir.send(weir.self(), "x", "a")
     local m = weir.receive()
