@@ -40,7 +40,7 @@ typedef struct letter {
 typedef struct task {
     struct binding *binding;
     struct task *previous, *next; /* all tasks of the binding, newest first */
-    weir_actor *self;  /* NULL before the first turn */
+    weir_actor *self;             /* NULL before the first turn */
     weir_address address;
     lua_State *co;
     int ref; /* co in the registry */
@@ -94,7 +94,7 @@ typedef struct binding {
     unsigned number;             /* of systems made */
     task *tasks, *current, *main;
     holder *holders;
-    struct tally *tally;     /* message counts for traces; NULL: off */
+    struct tally *tally;     /* the root's: message counts for traces; NULL: off */
     bool closed;             /* the state is closing */
     bool stopping;           /* weir.stop_all: actors that end because of it are no failures */
     _Atomic int interrupted; /* CALM, INTERRUPT or TERMINATE: asked for, not answered yet. Any thread */
@@ -105,9 +105,18 @@ typedef struct binding {
     pthread_t thread;        /* the state's */
     guard guard;
     watchdog *watchdog; /* what the runtime's watchdog has reported; NULL: it was never on */
-    uint64_t ends;     /* of calls that were begun with core.start */
+    uint64_t ends;      /* of calls that were begun with core.start */
     known_verb verbs[KNOWN_VERBS];
-    uint64_t failures; /* actors that died of an error that nobody watched */
+    _Atomic uint64_t failures; /* the root's: actors that died of an error that nobody watched. Any thread */
+
+    /* lib_loop.c: states of other loops share the root's system */
+    struct binding *root;                             /* of the state that owns the system; a root's own is itself */
+    bool attached;                                    /* it is not the root */
+    unsigned loop;                                    /* of the state, from 0 */
+    _Atomic weir_address hosts[WEIR_MAX_WORKERS + 1]; /* the root's: of each loop; 0: none yet. Any thread */
+    _Atomic unsigned turn;                            /* the root's: of loop = "any". Any thread */
+    _Atomic int exit_code;                            /* the root's: what os.exit on another loop wanted; -1: nothing. Any thread */
+    pthread_mutex_t tracing;                          /* the root's: guards tally, which every loop counts in */
     weir_verb start, down;
     const void *bin, *map, *error; /* metatables, for comparing */
 } binding;
@@ -119,6 +128,7 @@ void binding_register(lua_State *L, binding *b, const luaL_Reg *functions);     
 void binding_metatable(lua_State *L, binding *b, const char *name, const luaL_Reg *methods); /* with __index itself, kept under `name` */
 void set_metatable(lua_State *L, const char *name); /* of the value on top: the one made with the same pointer; no string is looked up */
 void hold(binding *b, holder *h);
+void drop_holders(binding *b); /* takes back what is held */
 void unhold(binding *b, holder *h);
 /* Runs fn(L, data) on a thread of its own (a lua_State of this state's); false if it raised (out of memory): nothing is left behind. */
 bool protect(binding *b, lua_CFunction fn, void *data);
@@ -145,7 +155,7 @@ void io_clear(task *t); /* it waits for no descriptor any more */
 
 /* ---- lib_call.c ---- */
 weir_verb intern_verb(binding *b, const char *name); /* name: of a Lua string. As weir_intern */
-int64_t call_timeout(lua_State *L, int index); /* ns as weir_call takes it, from seconds, nil (the default) or false (none). Raises */
+int64_t call_timeout(lua_State *L, int index);       /* ns as weir_call takes it, from seconds, nil (the default) or false (none). Raises */
 
 /* ---- lib_guard.c ---- */
 void stretch_begin(binding *b);                       /* Lua code starts or goes on after a pause */
@@ -155,6 +165,19 @@ bool interrupt_waits(binding *b);                     /* whether it has to be */
 
 /* ---- lib_watchdog.c ---- */
 void watchdog_free(binding *b); /* after the system, which may report as long as it lives */
+
+void terminate_program(binding *b); /* as SIGTERM does. Any thread */
+
+/* ---- lib_loop.c ---- */
+bool attach(lua_State *L, binding *b); /* a new binding finds its root; false: no memory */
+void detach(binding *b);               /* of an attached binding whose state closes */
+void stop_hosts(binding *b);           /* the root's system stops: sleepers on other loops are woken */
+
+/* ---- lib_inspect.c ---- */
+void trace_free(binding *b); /* after the system */
+
+/* ---- lib_model.c ---- */
+int model_spawn(weir_system *s, weir_address *out, weir_error **error); /* an actor that loads a model, on this loop */
 
 /* ---- lib_yield.c ---- */
 lua_State *coroutine_parent(lua_State *L, lua_State *co); /* who resumed it; NULL: not by the library's functions, or nobody */
@@ -181,7 +204,8 @@ bool is_address(lua_State *L, int index, weir_address *a);
 /* Encodes the values at first..top as arguments. Raises; `from` says how error texts count arguments. */
 weir_body *encode(lua_State *L, binding *b, int first);
 int decode_arguments(lua_State *L, binding *b, const weir_body *body); /* pushes all, returns how many */
-int decode_all(lua_State *L, binding *b, weir_cursor c, uint32_t count); /* the same of `count` values at a cursor, which may have no body */
+int decode_all(lua_State *L, binding *b, weir_cursor c,
+               uint32_t count); /* the same of `count` values at a cursor, which may have no body */
 void decode_value(lua_State *L, binding *b, weir_cursor *c, bool top);
 
 /* ---- lib_buffer.c ---- */
@@ -200,6 +224,7 @@ void open_call(lua_State *L, binding *b);
 void open_await(lua_State *L, binding *b);
 void open_guard(lua_State *L, binding *b);
 void open_watchdog(lua_State *L, binding *b);
+void open_loop(lua_State *L, binding *b);
 void open_names(lua_State *L, binding *b);
 void open_supervise(lua_State *L, binding *b);
 void open_message(lua_State *L, binding *b);

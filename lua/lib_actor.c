@@ -87,7 +87,7 @@ static int describe(lua_State *L) {
     lua_call(L, 2, 1);
     end->error = to_error(L, -1);
     if (!t->watched && !excused(t->binding, end->error)) {
-        t->binding->failures++;
+        atomic_fetch_add(&t->binding->root->failures, 1);
         binding_field(L, "uncaught");
         push_address(L, t->address);
         lua_pushvalue(L, -3);
@@ -117,7 +117,7 @@ static int tell(lua_State *L) {
 static void task_stopped(task *t, weir_error *why) {
     ending end = {.task = t, .error = why};
     if (!t->watched) {
-        t->binding->failures++;
+        atomic_fetch_add(&t->binding->root->failures, 1);
         protect(t->binding, tell, &end);
     }
     weir_exit(t->self, why);
@@ -187,6 +187,8 @@ task *current(lua_State *L, binding *b) {
     system_of(L, b);
     if (b->current)
         return b->current;
+    if (!b->main && b->attached)
+        raise_code(L, WEIR_ESTOPPING, "the Lua state of this loop is closing");
     if (!b->main)
         main_new(L, b);
     return b->main;
@@ -219,7 +221,7 @@ void task_wake(task *t) {
 void wait_check(lua_State *L, binding *b, task *t, const char *what) {
     lua_State *where;
     if (!t->co) {
-        if (weir__running(b->system))
+        if (b->attached || weir__running(b->system))
             raise_code(L, WEIR_EBUSY, "%s would be a pump inside a pump: the loop is running, and only actors may wait in it", what);
         t->ready = false;
     } else if (!can_yield(L, t, &where)) {

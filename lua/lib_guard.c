@@ -240,6 +240,10 @@ static int terminate(void *data) {
     return ask(b, TERMINATE);
 }
 
+void terminate_program(binding *b) {
+    terminate(b);
+}
+
 static int push_function(lua_State *L, int (*fn)(void *data)) {
     void *p;
     memcpy(&p, &fn, sizeof p);

@@ -1,4 +1,6 @@
 /* lib_inspect.c: what tools look at: actors, streams, message counts. Changes nothing but the trace it keeps. */
+#include <stdlib.h>
+
 #include "binding.h"
 
 #define TALLIES 4096 /* different (from, to, verb, kind) that a trace tells apart; further ones are counted together */
@@ -23,6 +25,7 @@ static void push_actor_stats(lua_State *L, const weir_actor_stats *stats) {
     set_number(L, "queued_bytes", (double)stats->queued_bytes);
     set_number(L, "calls_open", (double)stats->calls_open);
     set_number(L, "busy", (double)stats->busy / 1e9);
+    set_number(L, "loop", stats->loop);
 }
 
 static int actor_stats(lua_State *L) {
@@ -123,8 +126,7 @@ typedef struct tally {
     uint64_t count, bytes;
 } tally;
 
-static void on_trace(void *data, enum weir_trace kind, weir_address from, weir_address to, const char *verb, size_t bytes, int why) {
-    tally *table = data;
+static void tell(tally *table, enum weir_trace kind, weir_address from, weir_address to, const char *verb, size_t bytes, int why) {
     uint64_t hash = (from * 31 + to) * 31 + (uint64_t)(uintptr_t)verb / 8 + (uint64_t)kind;
     for (size_t i = 0; i < TALLIES; i++) {
         tally *t = &table[(hash + i) % TALLIES];
@@ -139,23 +141,33 @@ static void on_trace(void *data, enum weir_trace kind, weir_address from, weir_a
     table[hash % TALLIES].count++;
 }
 
-/* core.trace(true) starts to count messages; core.trace(false) ends it and gives the counts. */
-static int trace(lua_State *L) {
+/* Every loop's thread comes here, and may still do so when the trace has just been ended. */
+static void on_trace(void *data, enum weir_trace kind, weir_address from, weir_address to, const char *verb, size_t bytes, int why) {
+    binding *root = data;
+    pthread_mutex_lock(&root->tracing);
+    if (root->tally)
+        tell(root->tally, kind, from, to, verb, bytes, why);
+    pthread_mutex_unlock(&root->tracing);
+}
+
+static tally *exchange_tally(binding *root, tally *table) {
+    pthread_mutex_lock(&root->tracing);
+    tally *before = root->tally;
+    root->tally = table;
+    pthread_mutex_unlock(&root->tracing);
+    return before;
+}
+
+void trace_free(binding *b) {
+    free(b->tally);
+    b->tally = NULL;
+}
+
+static void push_tallies(lua_State *L, const tally *table) {
     static const char *const kinds[] = {"send", "call", "reply", "error", "dead"};
-    binding *b = binding_of(L);
-    weir_system *s = system_of(L, b);
-    if (lua_toboolean(L, 1)) {
-        weir__free(s, b->tally);
-        b->tally = weir__alloc(s, TALLIES * sizeof(tally));
-        if (!b->tally)
-            return raise_code(L, WEIR_ENOMEM, "a trace");
-        weir_set_trace(s, on_trace, b->tally);
-        return 0;
-    }
-    weir_set_trace(s, NULL, NULL);
     lua_newtable(L);
-    for (int i = 0, n = 0; b->tally && i < TALLIES; i++) {
-        const tally *t = &b->tally[i];
+    for (int i = 0, n = 0; table && i < TALLIES; i++) {
+        const tally *t = &table[i];
         if (!t->verb)
             continue;
         lua_createtable(L, 0, 6);
@@ -171,8 +183,24 @@ static int trace(lua_State *L) {
         set_number(L, "bytes", (double)t->bytes);
         lua_rawseti(L, -2, ++n);
     }
-    weir__free(s, b->tally);
-    b->tally = NULL;
+}
+
+/* core.trace(true) starts to count messages; core.trace(false) ends it and gives the counts. */
+static int trace(lua_State *L) {
+    binding *b = binding_of(L), *root = b->root;
+    weir_system *s = system_of(L, b);
+    if (lua_toboolean(L, 1)) {
+        tally *table = calloc(TALLIES, sizeof *table);
+        if (!table)
+            return raise_code(L, WEIR_ENOMEM, "a trace");
+        free(exchange_tally(root, table));
+        weir_set_trace(s, on_trace, root);
+        return 0;
+    }
+    weir_set_trace(s, NULL, NULL);
+    tally *table = exchange_tally(root, NULL);
+    push_tallies(L, table);
+    free(table);
     return 1;
 }
 

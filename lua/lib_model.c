@@ -2,12 +2,16 @@
 #include "../actors/actors.h"
 #include "binding.h"
 
+int model_spawn(weir_system *s, weir_address *out, weir_error **error) {
+    return weir__model_spawn(s, out, error);
+}
+
 /* core.model_spawn() -> address */
-static int model_spawn(lua_State *L) {
+static int spawn(lua_State *L) {
     binding *b = binding_of(L);
     weir_address a = 0;
     weir_error *e = NULL;
-    if (weir__model_spawn(system_of(L, b), &a, &e) != WEIR_OK)
+    if (model_spawn(system_of(L, b), &a, &e) != WEIR_OK)
         return raise_error(L, e);
     push_address(L, a);
     return 1;
@@ -25,6 +29,6 @@ static int model_locate(lua_State *L) {
 }
 
 void open_model(lua_State *L, binding *b) {
-    static const luaL_Reg functions[] = {{"model_spawn", model_spawn}, {"model_locate", model_locate}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"model_spawn", spawn}, {"model_locate", model_locate}, {NULL, NULL}};
     binding_register(L, b, functions);
 }

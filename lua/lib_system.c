@@ -95,7 +95,7 @@ static int register_value(lua_State *L) {
 
 static void system_make(lua_State *L, binding *b, const weir_system_options *options) {
     weir_error *e = NULL;
-    if (b->closed)
+    if (b->closed || b->attached)
         raise_code(L, WEIR_ESTOPPING, "the Lua state is closing");
     weir_system *s = NULL;
     if (weir_system_new(options, &s, &e) != WEIR_OK)
@@ -130,38 +130,47 @@ static int system_new(lua_State *L) {
             return raise_code(L, WEIR_EINVAL, "driver is '%s', wanted 'ev' or 'test'", driver);
         lua_getfield(L, 1, "seed");
         options.seed = (uint64_t)luaL_optnumber(L, -1, 0);
+        lua_getfield(L, 1, "workers");
+        double workers = luaL_optnumber(L, -1, 0);
+        if (!(workers >= 0) || workers > WEIR_MAX_WORKERS || workers != (unsigned)workers)
+            return raise_code(L, WEIR_EINVAL, "workers is %.14g; wanted 0 to %d", workers, WEIR_MAX_WORKERS);
+        options.workers = (unsigned)workers;
     }
     system_make(L, b, &options);
     return 0;
 }
 
-/* Takes everything back from Lua objects and tasks, then frees the system. */
-static void system_close(binding *b) {
-    weir_system *s = b->system;
-    if (!s)
-        return;
-    weir_set_trace(s, NULL, NULL);
+void drop_holders(binding *b) {
     while (b->holders) {
         holder *h = b->holders;
         h->drop(h);
         unhold(b, h);
     }
+}
+
+/* Takes everything back from Lua objects and tasks, then frees the system; other loops close their states meanwhile. */
+static void system_close(binding *b) {
+    weir_system *s = b->system;
+    if (!s)
+        return;
+    drop_holders(b);
     b->main = NULL;
     b->current = NULL;
     b->stopping = false;
-    weir__free(s, b->tally);
-    b->tally = NULL;
     b->system = NULL;
     while (atomic_load(&b->visitors)) /* an interrupt from another thread may have seen it still */
         sched_yield();
     weir_system_free(s);
+    trace_free(b);
     watchdog_free(b);
+    for (int i = 0; i <= WEIR_MAX_WORKERS; i++)
+        atomic_store(&b->hosts[i], 0);
 }
 
 /* core.shutdown(for_good): ends the system; for good: none is made any more. */
 static int system_shutdown(lua_State *L) {
     binding *b = binding_of(L);
-    if (b->system && (weir__running(b->system) || (b->current && b->current->co)))
+    if (b->attached || (b->system && (weir__running(b->system) || (b->current && b->current->co))))
         return raise_code(L, WEIR_EBUSY, "weir.shutdown inside the running loop");
     system_close(b);
     b->closed = b->closed || lua_toboolean(L, 1);
@@ -169,7 +178,7 @@ static int system_shutdown(lua_State *L) {
 }
 
 int pump(binding *b, bool (*done)(void *data), void *data, weir_error **error) {
-    if (weir__running(b->system))
+    if (b->attached || weir__running(b->system))
         return weir_fail(error, WEIR_EBUSY, "a pump inside a pump: the loop is already running, and only actors may wait in it");
     int code = weir_system_run(b->system, done, data, error);
     if (code == WEIR_OK && b->guard.stale)
@@ -207,12 +216,13 @@ static int system_stop(lua_State *L) {
     binding *b = binding_of(L);
     int64_t patience = check_seconds(L, 1);
     weir_error *e = NULL;
-    if (weir__running(system_of(L, b)))
+    if (weir__running(system_of(L, b)) || b->attached)
         return raise_code(L, WEIR_EBUSY, "a pump inside a pump: the loop is already running");
     b->stopping = true;
     if (b->main)
         weir_kill(b->system, b->main->address);
     wake_sleepers(b);
+    stop_hosts(b);
     int code = weir_system_stop(b->system, patience, &e);
     return code == WEIR_OK ? 0 : raise_error(L, e);
 }
@@ -249,7 +259,7 @@ static int system_stats(lua_State *L) {
                   {"timers", stats.timers},
                   {"bytes", stats.bytes},
                   {"blocks", stats.blocks},
-                  {"failures", b->failures}};
+                  {"failures", atomic_load(&b->root->failures)}};
     lua_createtable(L, 0, 16);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         lua_pushnumber(L, (double)fields[i].value);
@@ -270,7 +280,12 @@ static int system_inject(lua_State *L) {
 static int binding_close(lua_State *L) {
     binding *b = lua_touserdata(L, 1);
     b->closed = true;
+    if (b->attached) {
+        detach(b);
+        return 0;
+    }
     system_close(b);
+    pthread_mutex_destroy(&b->tracing);
     return 0;
 }
 
@@ -308,6 +323,8 @@ static binding *binding_new(lua_State *L) {
     lua_pushvalue(L, -3);
     lua_setfield(L, -2, "binding");
     b->thread = pthread_self();
+    b->exit_code = -1;
+    pthread_mutex_init(&b->tracing, NULL);
     b->aux = lua_newthread(L);
     lua_setfield(L, -2, "aux");
     lua_rawset(L, LUA_REGISTRYINDEX);
@@ -319,6 +336,8 @@ int luaopen_weir_core(lua_State *L);
 
 WEIR_API int luaopen_weir_core(lua_State *L) {
     binding *b = binding_new(L);
+    if (!attach(L, b))
+        return luaL_error(L, "no memory for weir's binding");
     lua_newtable(L);
     open_system(L, b);
     open_error(L, b);
@@ -329,6 +348,7 @@ WEIR_API int luaopen_weir_core(lua_State *L) {
     open_await(L, b);
     open_guard(L, b);
     open_watchdog(L, b);
+    open_loop(L, b);
     open_names(L, b);
     open_supervise(L, b);
     open_message(L, b);

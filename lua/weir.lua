@@ -13,6 +13,7 @@ local errors = require "weir.errors"
 local coroutines = require "weir.coroutines"
 local await = require "weir.await"
 local guard = require "weir.guard"
+local loops = require "weir.loops"
 local shutdown = require "weir.shutdown"
 require "weir.integers"
 
@@ -91,7 +92,7 @@ end)
 -- ---- the system ----
 
 --- Makes the system of this Lua state with options; without it the first use makes one.
--- @tparam table options driver ("ev" or "test"), seed
+-- @tparam table options workers (loops beside the main one, each with a thread and a Lua state of its own; default 0), driver ("ev" or "test"), seed
 function weir.system(options)
   return core.system(options)
 end
@@ -193,9 +194,31 @@ function weir.spawn(what, ...)
   return spawn({}, what, ...)
 end
 
---- As spawn, with options: name, messages and bytes (bounds of its mailbox).
+--- As spawn, with options. With `loop` the actor runs require(what)(...) on that loop, in its Lua state: what is the name of a module then, the arguments are
+-- copied as those of a message, the spawner waits until the actor has been started, and the errors of loading the module are raised here.
+-- @tparam table options name; messages and bytes (bounds of its mailbox); loop (a number from 0, the main loop; "main"; "any": the workers in turn)
+-- @tparam function|string what
+-- @param ... arguments
+-- @return its address
 function weir.spawn_with(options, what, ...)
+  if options.loop ~= nil then
+    return loops.spawn({
+      loop = options.loop, name = options.name, mailbox_messages = options.messages, mailbox_bytes = options.bytes,
+    }, what, ...)
+  end
   return spawn(options, what, ...)
+end
+
+--- How many loops there are: the main loop and the workers.
+-- @treturn number
+function weir.loops()
+  return core.loops()
+end
+
+--- The loop that this code runs on, from 0: the main loop.
+-- @treturn number
+function weir.loop()
+  return core.loop()
 end
 
 --- The address object of a number that came in a message.

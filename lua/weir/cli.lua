@@ -36,8 +36,8 @@ end
 -- What went wrong, said once; the exit code. Scripts get the traceback, subcommands one line.
 local function explain(program, name, e, traced)
   local stopped = program.calm()
-  if program.exit_code then
-    return program.exit_code
+  if program.exit_code or core.exit_code() then
+    return program.exit_code or core.exit_code()
   elseif args.is_usage(e) then
     complain(name, e.text)
     io.stderr:write("weir ", name and name .. " " or "", "--help says more\n")
@@ -131,7 +131,7 @@ return function(program, argv)
   if package.loaded.weir and not require "weir.shutdown".finish(PATIENCE) and code == 0 then
     code = 1
   end
-  code = program.exit_code or code
+  code = program.exit_code or core.exit_code() or code
   program.interrupts(nil, nil, nil)
   pcall(core.shutdown, true)
   return code

@@ -7,6 +7,7 @@ local errors = require "weir.errors"
 local guard = {}
 
 local compiling -- whether the compiler was on before guard mode
+local mode -- what guard mode was turned on with; nil: it is off
 
 local function compiler(on)
   if on then
@@ -26,7 +27,7 @@ function guard.guard(options)
     if compiling then
       compiler(true)
     end
-    compiling = nil
+    compiling, mode = nil, nil
     return
   end
   options = options or {}
@@ -39,10 +40,17 @@ function guard.guard(options)
     end
   end
   core.guard(options.limit or 1, options.kill or false)
+  mode = {limit = options.limit, kill = options.kill}
   if compiling == nil then
     compiling = jit.status()
   end
   compiler(false)
+end
+
+--- What guard mode was turned on with.
+-- @treturn table|nil options as guard takes them; nil: it is off
+function guard.mode()
+  return mode
 end
 
 --- Turns the runtime's watchdog on or off. It looks at all loops from a thread of its own, costs nothing that is compiled, and says which actor has been handling

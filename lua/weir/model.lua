@@ -4,6 +4,7 @@ local ffi = require "ffi"
 local core = require "weir.core"
 local weir = require "weir"
 local errors = require "weir.errors"
+local loops = require "weir.loops"
 local template = require "weir.template"
 local tensor = require "weir.tensor"
 
@@ -92,7 +93,7 @@ end
 function Model.load(what, options)
   options = options or {}
   check_options("weir.load", options, load_options)
-  local address, progress = core.model_spawn(), nil
+  local address, progress = loops.model(), nil
   local ok, info = pcall(function()
     progress = options.progress and progress_actor(options.progress)
     return weir.call_with({to = address, timeout = false}, "load", what, {

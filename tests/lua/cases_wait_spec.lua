@@ -203,7 +203,7 @@ describe("cases of waits", function()
       rawset(_G, "weir_spec_place", nil)
       os.remove(file)
       assert(ok, e)
-    end, true},
+    end, "dofile"},
   }
   local settings = {
     {"plainly", function() end, function() end},
