@@ -1,10 +1,11 @@
-/* throughput.c: fork-join throughput: one actor sends many messages to each of many, in turn, as each gives credit. Result: messages handled by all =
- * messages x actors. */
+/* throughput.c: fork-join throughput: one actor sends many messages to each of many, in turn. It sends until a mailbox is full and goes on when that one
+ * has space again. Result: messages handled by all = messages x actors. */
 #include "kinds.h"
 
 typedef struct lane {
     weir_address to;
-    int64_t left, credit;
+    int64_t left;
+    bool full;
 } lane;
 
 typedef struct source {
@@ -14,34 +15,40 @@ typedef struct source {
 
 typedef struct worker {
     bench *b;
-    int64_t index, handled;
+    int64_t handled;
     double value;
 } worker;
 
 static void on_put(weir_actor *self, const weir_message *m) {
     worker *w = weir_state(self);
+    (void)m;
     w->value += 37.2 / (1 + w->value * w->value);
-    if (++w->handled % BENCH_GRANT == 0)
-        bench_int(w->b, self, weir_message_from(m), w->b->more, w->index);
-    if (w->handled == w->b->p[0])
+    if (++w->handled == w->b->p[0])
         bench_add(w->b, w->handled);
 }
 
-/* One message down a lane; whether it can take another. */
+/* One message down a lane; a refused one is sent again after "space". */
 static bool offer(weir_actor *self, source *s, lane *l) {
-    if (!l->left || !l->credit)
-        return false;
-    bench_send(s->b, self, l->to, s->b->put, NULL);
-    l->left--;
-    l->credit--;
-    return l->left && l->credit;
+    bench *b = s->b;
+    int code = weir_send(self, l->to, b->put, NULL);
+    if (code == WEIR_OK)
+        l->left--;
+    l->full = code == WEIR_EFULL;
+    if (l->full)
+        code = weir_want_space(self, l->to);
+    if (code != WEIR_OK)
+        bench_fail(b, code, "sending to a worker: %s", weir_code_text(code));
+    return code == WEIR_OK;
 }
 
 static void fill(weir_actor *self, source *s) {
-    for (bool more = true; more && !s->b->failed;) {
+    for (bool more = true; more;) {
         more = false;
-        for (lane *l = s->lanes; l < s->lanes + s->b->p[1]; l++)
-            more = offer(self, s, l) || more;
+        for (lane *l = s->lanes; l < s->lanes + s->b->p[1]; l++) {
+            if (l->left && !l->full && !offer(self, s, l))
+                return;
+            more = more || (l->left && !l->full);
+        }
     }
 }
 
@@ -50,12 +57,13 @@ static void on_go(weir_actor *self, const weir_message *m) {
     fill(self, weir_state(self));
 }
 
-static void on_more(weir_actor *self, const weir_message *m) {
+static void on_space(weir_actor *self, const weir_message *m) {
     source *s = weir_state(self);
-    lane *l = &s->lanes[bench_first(s->b, m)];
-    l->credit += BENCH_GRANT;
-    while (offer(self, s, l))
-        ;
+    weir_address to = (weir_address)bench_first(s->b, m);
+    for (lane *l = s->lanes; l < s->lanes + s->b->p[1]; l++)
+        if (l->to == to)
+            l->full = false;
+    fill(self, s);
 }
 
 static void source_fini(weir_system *system, void *state) {
@@ -65,7 +73,7 @@ static void source_fini(weir_system *system, void *state) {
 }
 
 static const weir_handler worker_handlers[] = {{"put", on_put}, {NULL, NULL}};
-static const weir_handler source_handlers[] = {{"go", on_go}, {"more", on_more}, {NULL, NULL}};
+static const weir_handler source_handlers[] = {{"go", on_go}, {"space", on_space}, {NULL, NULL}};
 static const weir_behaviour worker_kind = {.name = "worker", .handlers = worker_handlers, .fini = bench_fini};
 static const weir_behaviour source_kind = {.name = "source", .handlers = source_handlers, .fini = source_fini};
 
@@ -80,11 +88,9 @@ static void start(bench *b) {
         return;
     }
     for (int64_t i = 0; i < b->p[1]; i++) {
-        s->lanes[i] = (lane){0, b->p[0], BENCH_WINDOW};
-        worker *w = bench_spawn(b, &worker_kind, sizeof *w, &s->lanes[i].to);
-        if (!w)
+        s->lanes[i].left = b->p[0];
+        if (!bench_spawn(b, &worker_kind, sizeof(worker), &s->lanes[i].to))
             return;
-        w->index = i;
     }
     bench_send(b, b->main, a, b->go, NULL);
 }

@@ -22,6 +22,19 @@ static void under_the_test_driver(void **state) {
         run(*state, &(bench_options){.few = true, .driver = WEIR_DRIVER_TEST, .seed = seed});
 }
 
+static void on_one_worker(void **state) {
+    run(*state, &(bench_options){.few = true, .workers = 1});
+}
+
+static void on_three_workers(void **state) {
+    run(*state, &(bench_options){.few = true, .workers = 3});
+}
+
+static void on_two_workers_under_the_test_driver(void **state) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        run(*state, &(bench_options){.few = true, .driver = WEIR_DRIVER_TEST, .seed = seed, .workers = 2});
+}
+
 static int64_t one_more(const int64_t *p) {
     return p[0] + 1;
 }
@@ -44,8 +57,12 @@ int main(void) {
     static const struct {
         const char *how;
         CMUnitTestFunction test;
-    } ways[] = {{"on_libev", on_libev}, {"under_the_test_driver", under_the_test_driver}};
-    enum { WAYS = sizeof ways / sizeof ways[0], MOST = 100 };
+    } ways[] = {{"on_libev", on_libev},
+                {"under_the_test_driver", under_the_test_driver},
+                {"on_one_worker", on_one_worker},
+                {"on_three_workers", on_three_workers},
+                {"on_two_workers_under_the_test_driver", on_two_workers_under_the_test_driver}};
+    enum { WAYS = sizeof ways / sizeof ways[0], MOST = 200 };
     static char names[MOST][NAME];
     struct CMUnitTest tests[MOST] = {cmocka_unit_test(a_wrong_result_fails), cmocka_unit_test(nobody_knows_an_unknown_name)};
     size_t n = 2;
