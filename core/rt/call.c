@@ -123,7 +123,8 @@ static void ask(weir_actor *self, weir__call *c, weir_body *body) {
     if (code == WEIR_OK && far)
         return;
     if (code == WEIR_OK) {
-        weir__link_add(&slot->actor->incoming, &c->by_callee);
+        if (c->open) /* a full mailbox may have dropped the question again */
+            weir__link_add(&slot->actor->incoming, &c->by_callee);
         return;
     }
     weir__call_end(self->loop, c, NULL,
