@@ -21,9 +21,17 @@ static int is_terminal(lua_State *L) {
     return 1;
 }
 
+/* Whether the terminal marks what is pasted. */
+static void bracket_paste(bool on) {
+    ssize_t ignored = write(STDOUT_FILENO, on ? "\33[?2004h" : "\33[?2004l", 8);
+    (void)ignored;
+}
+
 static void restore(void) {
-    if (raw_fd >= 0)
-        tcsetattr(raw_fd, TCSADRAIN, &found);
+    if (raw_fd < 0)
+        return;
+    bracket_paste(false);
+    tcsetattr(raw_fd, TCSADRAIN, &found);
     raw_fd = -1;
 }
 
@@ -52,6 +60,7 @@ static int raw_mode(lua_State *L) {
             watched = atexit(restore) == 0;
         raw_fd = fd;
         ok = tcsetattr(fd, TCSADRAIN, &raw) == 0;
+        bracket_paste(ok);
     }
     lua_pushboolean(L, ok);
     return 1;
@@ -62,8 +71,10 @@ static int raw_again(lua_State *L) {
     (void)L;
     struct termios raw = found;
     make_raw(&raw);
-    if (raw_fd >= 0)
+    if (raw_fd >= 0) {
         tcsetattr(raw_fd, TCSADRAIN, &raw);
+        bracket_paste(true);
+    }
     return 0;
 }
 

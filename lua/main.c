@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ typedef int stop_fn(void *data); /* 1: asked for before, and nobody has noticed 
 static pthread_t the_thread;
 static stop_fn *_Atomic interrupt, *_Atomic terminate, *_Atomic wake;
 static void *stop_data;
-static atomic_bool attentive; /* somebody edits on the terminal */
+static atomic_bool attentive, changed; /* somebody waits for keys of the terminal; the terminal has changed and nobody has looked */
 
 /* Ctrl-C breaks off what the main chunk does, SIGTERM the whole program; a second one before anybody took notice of the first ends the process. */
 static void on_signal(int number) {
@@ -33,12 +34,13 @@ static void on_signal(int number) {
 /* The terminal has another size, the process goes on after it was stopped: whoever edits on the terminal has to look. */
 static void on_change(int number) {
     stop_fn *fn = atomic_load(&wake);
-    if (!atomic_load(&attentive) || !fn)
-        return;
-    if (pthread_equal(pthread_self(), the_thread))
-        fn(stop_data);
-    else
+    if (!pthread_equal(pthread_self(), the_thread)) {
         pthread_kill(the_thread, number);
+        return;
+    }
+    atomic_store(&changed, true);
+    if (atomic_load(&attentive) && fn)
+        fn(stop_data);
 }
 
 static stop_fn *to_function(lua_State *L, int index) {
@@ -68,7 +70,8 @@ static void watch(int number, void (*handler)(int number)) {
     sigaction(number, &action, NULL);
 }
 
-/* program.attend(function): what is told of changes of the terminal, while program.attentive(true) holds. From now on the end of the terminal is as SIGTERM. */
+/* program.attend(function): what is told of changes of the terminal, while program.attentive(true) holds; that returns whether there was one since it was last
+ * called. From now on the end of the terminal is as SIGTERM. */
 static int attend(lua_State *L) {
     struct sigaction before;
     atomic_store(&wake, to_function(L, 1));
@@ -81,7 +84,8 @@ static int attend(lua_State *L) {
 
 static int set_attentive(lua_State *L) {
     atomic_store(&attentive, lua_toboolean(L, 1));
-    return 0;
+    lua_pushboolean(L, atomic_exchange(&changed, false));
+    return 1;
 }
 
 static void catch_signals(void) {

@@ -77,6 +77,16 @@ local function run_command(program, name, argv)
   return command.run(args.parse(command, argv), program)
 end
 
+-- Not guarded as a whole: each evaluation is.
+local function run_prompt(program)
+  local ok, result = xpcall(function()
+    return require "weir.prompt".run(program)
+  end, function(e)
+    return errors.wrap(e, coroutines.traceback(nil, e))
+  end)
+  return ok and result or explain(program, nil, result, true)
+end
+
 local function slice(argv, first)
   return {unpack(argv, first)}
 end
@@ -84,7 +94,7 @@ end
 local function dispatch(program, argv)
   local word = argv[1]
   if word == nil then
-    return require "weir.prompt".run(program)
+    return run_prompt(program)
   elseif word == "--version" then
     io.stdout:write("weir ", core.version, "\n")
     return 0

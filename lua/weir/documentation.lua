@@ -243,7 +243,7 @@ local function near(name)
     end
     if d <= (#last <= 3 and 1 or 2) and not seen[shown] then
       seen[shown] = true
-      all[#all + 1] = {shown, d}
+      all[#all + 1] = {shown, shown:find "^weir" and d or d + 0.5} -- what scripts use first
     end
   end
   for _, entry in ipairs(index.entries) do
@@ -255,7 +255,7 @@ local function near(name)
   for module in pairs(index.modules) do
     consider(module:match "([%w_]+)$", module)
   end
-  table.sort(all, function(a, b) return a[2] ~= b[2] and a[2] < b[2] or a[2] == b[2] and a[1] < b[1] end)
+  table.sort(all, function(a, b) return a[2] < b[2] or a[2] == b[2] and a[1] < b[1] end)
   local names = {}
   for i = 1, math.min(#all, 6) do
     names[i] = all[i][1]

@@ -167,6 +167,9 @@ end
 
 local show
 
+local ranks = {number = 1, string = 2}
+
+-- Keys that are not of the array 1..n: numbers, strings, others.
 local function sorted_keys(t, n)
   local keys = {}
   for key in next, t do
@@ -175,10 +178,10 @@ local function sorted_keys(t, n)
     end
   end
   table.sort(keys, function(a, b)
-    local x, y = type(a), type(b)
+    local x, y = ranks[type(a)] or 3, ranks[type(b)] or 3
     if x ~= y then
       return x < y
-    elseif x == "number" or x == "string" then
+    elseif x < 3 then
       return a < b
     end
     return tostring(a) < tostring(b)

@@ -4,6 +4,7 @@ local core = require "weir.core"
 local chunk = require "weir.prompt.chunk"
 local completion = require "weir.prompt.completion"
 local documentation = require "weir.documentation"
+local errors = require "weir.errors"
 local history = require "weir.editor.history"
 local session = require "weir.prompt.session"
 local terminal = require "weir.terminal"
@@ -60,7 +61,7 @@ local function enter(state, text, out)
   local shown, complaint = state:evaluate(text)
   if shown then
     out:write(shown, "\n")
-  elseif complaint then
+  elseif complaint and not core.terminated() then
     if core.calm() and core.is_terminal(0) then
       out:write "\n" -- behind the terminal's own ^C
     end
@@ -87,33 +88,44 @@ local function remember(kept, text)
   end
 end
 
+-- Reads and evaluates once; nil to go on, else the exit code.
+local function turn(self)
+  local text, why = self.reader:read("> ", ">> ")
+  if text and text:find "%S" then
+    remember(self.history, text)
+    self.failed = not enter(self.session, text, io.stdout) or self.failed
+    io.stdout:flush()
+    core.calm()
+  elseif why == "interrupt" and not self.reader.is then
+    return 130
+  elseif not text and why ~= "interrupt" then
+    return not self.reader.is and self.failed and 1 or 0
+  end
+  return nil
+end
+
 --- Runs the prompt until its end.
 -- @tparam table program what main.c and weir.cli offer: attend(function), attentive(boolean)
 -- @treturn number exit code; from a pipe 1 if something failed
 function prompt.run(program)
   local columns = core.is_terminal(1) and core.window_size(1) or 100
-  local state = session.new {width = math.max(40, math.min(columns - 1, 160))}
-  local reader, kept = open(state, program)
-  local failed = false
+  local self = {session = session.new {width = math.max(40, math.min(columns - 1, 160))}, failed = false}
+  self.reader, self.history = open(self.session, program)
   program.attend((core.waker()))
   guard()
-  if reader.is then
+  if self.reader.is then
     io.stdout:write("weir ", core.version, ", ", jit.version, ". ? helps, Ctrl-D ends.\n")
   end
-  while not core.terminated() do
-    local text, why = reader:read("> ", ">> ")
-    if text and text:find "%S" then
-      remember(kept, text)
-      failed = not enter(state, text, io.stdout) or failed
-      io.stdout:flush()
-      core.calm()
-    elseif why == "interrupt" and reader.plain and not reader.is then
-      return 130
-    elseif not text and why ~= "interrupt" then
-      break
+  while true do
+    local ok, code = pcall(turn, self)
+    if core.terminated() then
+      return 143
+    elseif ok and code then
+      return code
+    elseif not ok and not errors.is(code, "ECANCELLED") then -- Ctrl-C finds the prompt's own code too
+      error(code, 0)
     end
   end
-  return core.terminated() and 143 or not reader.is and failed and 1 or 0
 end
 
 return prompt

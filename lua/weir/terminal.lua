@@ -5,6 +5,7 @@ local core = require "weir.core"
 local editor = require "weir.editor"
 local keys = require "weir.editor.keys"
 local screen = require "weir.editor.screen"
+local weir = require "weir"
 local width = require "weir.editor.width"
 
 local terminal = {}
@@ -86,15 +87,17 @@ end
 
 --- Makes a reader of standard input.
 -- @tparam[opt] table options as weir.editor.new takes them; list(candidates, columns): a text; prompts: also where
--- input is no terminal; attentive(boolean): whether signals that tell of the
--- terminal end the main chunk's waits
+-- input is no terminal; attentive(boolean): whether signals that tell of changes
+-- of the terminal end the main chunk's waits; returns whether one came since it was last asked
 function terminal.open(options)
   local is = core.is_terminal(0)
   local self = setmetatable({
     options = options or {}, is = is, plain = not is or not core.is_terminal(1) or os.getenv "TERM" == "dumb" or os.getenv "TERM" == nil,
     waiting = {}, screen = screen.new(), attentive = options and options.attentive or function() end,
   }, terminal)
-  if not self.plain then
+  if self.plain then
+    io.stdin:setvbuf "no" -- code that is evaluated may read what follows its line
+  else
     self.editor, self.keys = editor.new(options), keys.new()
     if not shown then
       intercept()
@@ -108,9 +111,13 @@ end
 
 -- Waits for standard input; nil: it can be read; else why the wait ended: "interrupt", "terminated", "changed" (the terminal may have), or an error's text.
 local function wait_input(self)
-  self.attentive(true)
+  if self.attentive(true) then
+    return "changed"
+  end
   local ok, e = pcall(core.wait_fd, 0, "r")
-  self.attentive(false)
+  if self.attentive(false) and ok then -- the wait was over already: the next one would end at once
+    pcall(weir.sleep, 0)
+  end
   if core.terminated() then
     return "terminated"
   elseif core.calm() then
@@ -165,7 +172,7 @@ end
 
 local function leave(self, mark)
   local columns, rows = core.window_size(1)
-  local text = self.screen:leave(columns, rows)
+  local text = self.screen:leave(self.editor:view(), columns, rows)
   emit(mark and text:gsub("\r\n$", mark .. "\r\n") or text)
 end
 
@@ -203,9 +210,7 @@ end
 
 function answers.suspend(self)
   leave(self)
-  emit "\27[?2004l"
   core.suspend()
-  emit "\27[?2004h"
 end
 
 -- Keys until the line is there.
@@ -225,7 +230,6 @@ local function edit(self)
       return nil, why
     end
     if what == "submit" or what == "end" then
-      draw(self)
       leave(self)
       return value, what == "end" and "end" or nil
     elseif what then
@@ -249,12 +253,10 @@ function terminal:read(prompt, continuation)
   end
   self.open, self.tail = false, nil
   core.raw_mode(0)
-  emit "\27[?2004h"
   self.editor:begin(prompt, continuation)
   self.editing = true
   local ok, text, why = pcall(edit, self)
   self.editing = false
-  emit "\27[?2004l"
   core.raw_mode()
   if not ok then
     error(text, 0)

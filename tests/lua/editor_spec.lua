@@ -214,7 +214,7 @@ describe("screen", function()
     m:feed "tick\r\n"
     m:feed(s:draw(e:view(), 10, 24))
     assert.are.equal("tick\n> abcdefgh\nij", m:text())
-    m:feed(s:leave(10, 24))
+    m:feed(s:leave(e:view(), 10, 24))
     assert.are.equal(4, m.row)
   end)
 

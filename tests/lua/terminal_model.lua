@@ -61,7 +61,7 @@ local controls = {
   C = function(self, n) self.column = math.min(self.columns, self.column + n) end,
   G = function(self, n) self.column = n end,
   H = function(self) self.row, self.column = 1, 1 end,
-  J = function(self, n, given)
+  J = function(self, _, given)
     if given == "2" then
       for i = 1, self.height do
         self.rows[i] = {}

@@ -98,13 +98,10 @@ function screen:draw(view, columns, height)
   return text
 end
 
---- Bytes that leave what is drawn where it is and go to the line below.
-function screen:leave(columns, height)
-  if not self.view then
-    return ""
-  end
-  local view = self.view
-  local text = self:draw({prompt = view.prompt, continuation = view.continuation, characters = view.characters, cursor = #view.characters}, columns, height)
+--- Bytes that draw the view a last time, leave it there and go to the line below.
+function screen:leave(view, columns, height)
+  view.cursor = #view.characters
+  local text = self:draw(view, columns, height)
   self.view = nil
   return text .. "\r\n"
 end
