@@ -20,7 +20,7 @@ typedef struct holder {
     void (*drop)(struct holder *h); /* gives back what is held; the Lua object stays, empty */
 } holder;
 
-enum wait { WAIT_NONE, WAIT_START, WAIT_RECEIVE, WAIT_CALL, WAIT_SLEEP, WAIT_AWAIT, WAIT_FD, WAIT_FOREVER };
+enum wait { WAIT_NONE, WAIT_START, WAIT_RECEIVE, WAIT_CALL, WAIT_SLEEP, WAIT_SPACE, WAIT_AWAIT, WAIT_FD, WAIT_FOREVER };
 
 typedef struct pending pending;   /* lib_await.c */
 typedef struct watchdog watchdog; /* lib_watchdog.c */
@@ -35,6 +35,18 @@ typedef struct letter {
     bool is_call;
     weir_reply_to to;
 } letter;
+
+/* What a task could not deliver to a full mailbox (lib_space.c). Owns body. */
+typedef struct parcel {
+    weir_address to;
+    weir_verb verb;
+    weir_body *body;
+    int64_t until;       /* INT64_MAX: no deadline */
+    weir_reply_fn *done; /* of a call; NULL: a send */
+    bool refused;        /* the call that is ending was not accepted */
+    bool waits;          /* is among binding.waiting */
+    struct task *previous, *next;
+} parcel;
 
 /* An actor in Lua (a coroutine), or the main chunk (co NULL), which has an actor to send, call and receive with. */
 typedef struct task {
@@ -52,6 +64,7 @@ typedef struct task {
     bool has_letter;
     letter letter; /* arrived for WAIT_RECEIVE */
     uint64_t session, timer;
+    parcel parcel;
     weir_body *reply;  /* of the last call */
     weir_error *error; /* of the last call */
     pending *awaited;  /* WAIT_AWAIT: what has not ended of what it waits for */
@@ -107,6 +120,8 @@ typedef struct binding {
     watchdog *watchdog; /* what the runtime's watchdog has reported; NULL: it was never on */
     uint64_t ends;      /* of calls that were begun with core.start */
     known_verb verbs[KNOWN_VERBS];
+    task *waiting;             /* for room in mailboxes */
+    weir_actor *keeper;        /* asks for room; NULL: not there */
     _Atomic uint64_t failures; /* the root's: actors that died of an error that nobody watched. Any thread */
 
     /* lib_loop.c: states of other loops share the root's system */
@@ -146,6 +161,14 @@ void task_wake(task *t);                                              /* the wai
 void wake_sleepers(binding *b);                                       /* the system is stopping: weir.sleep raises ESTOPPING */
 void letter_clear(letter *l);
 void push_letter(lua_State *L, binding *b, task *t); /* lib_message.c: takes t's letter */
+
+/* ---- lib_space.c ---- */
+bool space_awaits(weir_system *s, weir_address to); /* its senders wait while its mailbox is full */
+/* After a send was refused with EFULL: waits for room and sends the body (taken). Returns what the C function must return; raises. */
+int space_send(lua_State *L, binding *b, task *t, weir_address to, weir_verb verb, weir_body *body);
+int space_call(task *t, weir_address to, weir_verb verb, weir_body *body, int64_t timeout, weir_reply_fn *done); /* as weir_call */
+bool space_refused(task *t, const weir_error *e); /* in done: the call was refused and will be made again when there is room */
+void parcel_drop(task *t);
 
 /* ---- lib_await.c ---- */
 void await_clear(task *t); /* it waits for none of its calls any more */
@@ -227,6 +250,8 @@ void open_watchdog(lua_State *L, binding *b);
 void open_loop(lua_State *L, binding *b);
 void open_names(lua_State *L, binding *b);
 void open_supervise(lua_State *L, binding *b);
+void open_space(lua_State *L, binding *b);
+void open_dead(lua_State *L, binding *b);
 void open_message(lua_State *L, binding *b);
 void open_address(lua_State *L, binding *b);
 void open_error(lua_State *L, binding *b);

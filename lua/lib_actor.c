@@ -16,12 +16,12 @@ void letter_clear(letter *l) {
     memset(l, 0, sizeof *l);
 }
 
-/* Mostly the one that runs is looked for. */
 task *task_find(binding *b, weir_address a) {
-    task *t = b->current && b->current->address == a ? b->current : b->tasks;
-    while (t && t->address != a)
-        t = t->next;
-    return t;
+    weir_actor *actor = b->system ? weir__actor(b->system, a) : NULL;
+    if (!actor || weir__behaviour(actor) != &behaviour)
+        return NULL;
+    task *t = weir_state(actor);
+    return t->binding == b ? t : NULL;
 }
 
 static void task_link(binding *b, task *t) {
@@ -51,6 +51,7 @@ static void on_fini(weir_system *s, void *state) {
     task *t = state;
     task_unlink(t);
     await_clear(t);
+    parcel_drop(t);
     io_clear(t);
     letter_clear(&t->letter);
     weir_body_free(t->reply);
@@ -243,6 +244,7 @@ static void wait_abandon(task *t) {
         weir_timer_cancel(t->self, t->timer);
     t->session = t->timer = 0;
     await_clear(t);
+    parcel_drop(t);
     io_clear(t);
     gate_leave(t);
 }
@@ -349,13 +351,28 @@ static size_t option_size(lua_State *L, const char *name) {
     return (size_t)n;
 }
 
-/* core.spawn({name, mailbox_messages, mailbox_bytes}, fn, ...) -> address */
+static enum weir_full option_full(lua_State *L) {
+    static const char *const names[] = {"refuse", "await", "drop-oldest", "drop-newest"}; /* in the order of enum weir_full */
+    lua_getfield(L, 1, "full");
+    const char *name = luaL_optstring(L, -1, names[0]);
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            lua_pop(L, 1);
+            return (enum weir_full)i;
+        }
+    }
+    raise_code(L, WEIR_EINVAL, "full is \"%s\", wanted \"refuse\", \"await\", \"drop-oldest\" or \"drop-newest\"", name);
+    return WEIR_FULL_REFUSE;
+}
+
+/* core.spawn({name, full, mailbox_messages, mailbox_bytes}, fn, ...) -> address */
 static int actor_spawn(lua_State *L) {
     binding *b = binding_of(L);
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_checktype(L, 2, LUA_TFUNCTION);
     task *self = current(L, b);
     weir_spawn_options options = {.mailbox_messages = option_size(L, "mailbox_messages"), .mailbox_bytes = option_size(L, "mailbox_bytes")};
+    options.full = option_full(L);
     lua_getfield(L, 1, "name");
     options.name = luaL_optstring(L, -1, NULL);
     lua_replace(L, 1);
@@ -365,11 +382,12 @@ static int actor_spawn(lua_State *L) {
     if (weir_spawn(b->system, &behaviour, t, &options, &a, &e) != WEIR_OK)
         return raise_error(L, e);
     t->address = a;
-    int code = weir_send(self->self, a, b->start, NULL);
-    if (code != WEIR_OK) {
+    weir__notice *start = weir__notice_new(b->system, self->address, a, b->start, NULL); /* no mailbox is too small for it, none drops it */
+    if (!start) {
         weir_kill(b->system, a);
-        return raise_code(L, code, "the actor's first message");
+        return raise_code(L, WEIR_ENOMEM, "the actor's first message");
     }
+    weir__notice_post(start);
     push_address(L, a);
     return 1;
 }
@@ -499,10 +517,25 @@ static int actor_demonitor(lua_State *L) {
     return code == WEIR_OK || code == WEIR_ENOACTOR ? 0 : raise_code(L, code, "weir.demonitor");
 }
 
+static int actor_link(lua_State *L) {
+    binding *b = binding_of(L);
+    task *t = current(L, b);
+    weir_address a = need_address(L, b, 1);
+    int code = weir_link(t->self, a);
+    return code == WEIR_OK ? 0 : raise_code(L, code, "weir.link with actor %.0f", (double)a);
+}
+
+static int actor_unlink(lua_State *L) {
+    binding *b = binding_of(L);
+    task *t = current(L, b);
+    int code = weir_unlink(t->self, need_address(L, b, 1));
+    return code == WEIR_OK || code == WEIR_ENOACTOR ? 0 : raise_code(L, code, "weir.unlink");
+}
+
 void open_actor(lua_State *L, binding *b) {
     static const luaL_Reg functions[] = {
-        {"spawn", actor_spawn},     {"receive", actor_receive},     {"take", actor_take}, {"sleep", actor_sleep}, {"slept", actor_slept},
-        {"self", actor_self},       {"inside", actor_inside},       {"exit", actor_exit}, {"stop", actor_stop},   {"kill", actor_kill},
-        {"monitor", actor_monitor}, {"demonitor", actor_demonitor}, {NULL, NULL}};
+        {"spawn", actor_spawn},     {"receive", actor_receive},     {"take", actor_take}, {"sleep", actor_sleep},   {"slept", actor_slept},
+        {"self", actor_self},       {"inside", actor_inside},       {"exit", actor_exit}, {"stop", actor_stop},     {"kill", actor_kill},
+        {"monitor", actor_monitor}, {"demonitor", actor_demonitor}, {"link", actor_link}, {"unlink", actor_unlink}, {NULL, NULL}};
     binding_register(L, b, functions);
 }

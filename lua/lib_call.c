@@ -14,7 +14,7 @@ weir_verb intern_verb(binding *b, const char *name) {
     return verb;
 }
 
-/* core.send(quiet, to, verb, ...): true; or nil, error if quiet. */
+/* core.send(quiet, to, verb, ...): true; or nil, error if quiet. May wait, and then core.sent has the outcome. */
 static int call_send(lua_State *L) {
     binding *b = binding_of(L);
     task *t = current(L, b);
@@ -29,7 +29,12 @@ static int call_send(lua_State *L) {
         weir_body_free(body);
         return raise_code(L, WEIR_ENOMEM, "the verb %s", name);
     }
-    int code = weir_send(t->self, to, verb, body);
+    bool awaits = !quiet && space_awaits(b->system, to);
+    int code = weir_send(t->self, to, verb, awaits ? weir_body_ref(body) : body);
+    if (awaits && code == WEIR_EFULL)
+        return space_send(L, b, t, to, verb, body);
+    if (awaits)
+        weir_body_free(body);
     if (code == WEIR_OK) {
         lua_pushboolean(L, 1);
         return 1;
@@ -41,6 +46,8 @@ static void on_reply(weir_actor *self, void *data, const weir_message *reply, co
     task *t = data;
     (void)self;
     t->session = 0;
+    if (error && space_refused(t, error))
+        return;
     if (error)
         t->error = weir_error_ref(error);
     else
@@ -85,7 +92,8 @@ static int call_start(lua_State *L) {
         weir_body_free(body);
         return raise_code(L, WEIR_ENOMEM, "the verb %s", name);
     }
-    int code = weir_call(t->self, to, verb, body, timeout, on_reply, t, &t->session);
+    int code = space_awaits(b->system, to) ? space_call(t, to, verb, body, timeout, on_reply)
+                                           : weir_call(t->self, to, verb, body, timeout, on_reply, t, &t->session);
     if (code != WEIR_OK)
         return raise_code(L, code, "%s %s to actor %.0f", what, name, (double)to);
     return wait_here(L, b, t, WAIT_CALL);

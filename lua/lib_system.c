@@ -351,6 +351,8 @@ WEIR_API int luaopen_weir_core(lua_State *L) {
     open_loop(L, b);
     open_names(L, b);
     open_supervise(L, b);
+    open_space(L, b);
+    open_dead(L, b);
     open_message(L, b);
     open_buffer(L, b);
     open_json(L, b);

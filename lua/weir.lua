@@ -24,6 +24,7 @@ local weir = {
   json = core.json, -- decode(text), encode(value, indent)
 }
 
+local core_sent = core.sent
 local core_send, core_call, core_result = core.send, core.call, core.result
 local core_receive, core_take = core.receive, core.take
 local core_start, core_sleep, core_slept = core.start, core.sleep, core.slept
@@ -183,6 +184,7 @@ local function spawn(options, what, ...)
     name = (name or name_of(what)):sub(1, 63),
     mailbox_messages = options.messages,
     mailbox_bytes = options.bytes,
+    full = options.full,
   }, what, ...)
 end
 
@@ -196,14 +198,15 @@ end
 
 --- As spawn, with options. With `loop` the actor runs require(what)(...) on that loop, in its Lua state: what is the name of a module then, the arguments are
 -- copied as those of a message, the spawner waits until the actor has been started, and the errors of loading the module are raised here.
--- @tparam table options name; messages and bytes (bounds of its mailbox); loop (a number from 0, the main loop; "main"; "any": the workers in turn)
+-- @tparam table options name; messages and bytes (bounds of its mailbox); full (what becomes of a message that a full mailbox cannot take: "refuse", the default:
+-- the sender gets EFULL; "await": weir.send and weir.call wait for room, 30 s or the call's timeout; "drop-oldest"; "drop-newest"); loop (a number from 0, the main loop; "main"; "any": the workers in turn)
 -- @tparam function|string what
 -- @param ... arguments
 -- @return its address
 function weir.spawn_with(options, what, ...)
   if options.loop ~= nil then
     return loops.spawn({
-      loop = options.loop, name = options.name, mailbox_messages = options.messages, mailbox_bytes = options.bytes,
+      loop = options.loop, name = options.name, mailbox_messages = options.messages, mailbox_bytes = options.bytes, full = options.full,
     }, what, ...)
   end
   return spawn(options, what, ...)
@@ -257,6 +260,19 @@ function weir.demonitor(a)
   return core.demonitor(a)
 end
 
+--- Ties the running actor and another together: when one ends with an error or is killed, the other is ended too, with EEXITED and that error as the cause. An
+-- orderly end breaks the link. Linking to an actor that has ended ends the running one.
+-- @param a address or name
+function weir.link(a)
+  return core.link(a)
+end
+
+--- Takes back a link that the running actor made.
+-- @param a address or name
+function weir.unlink(a)
+  return core.unlink(a)
+end
+
 -- ---- names ----
 
 --- Gives an actor a name: others find it by that, also where an address is wanted. It is free again when the actor ends. Raises EBUSY (another actor has it).
@@ -285,6 +301,12 @@ function weir.names()
   return core.names()
 end
 
+--- The last 256 messages that nobody handled, oldest first.
+-- @treturn table array of {at (seconds), from, to, verb, why (an error code), bytes, args}; args is nil where the body was not kept: over 4 KiB, or with buffers in it
+function weir.dead_letters()
+  return core.dead_letters()
+end
+
 -- ---- messages ----
 
 --- Waits for the next message: verb, from, [1].., args(), is_call(), reply(...), error(e), defer(). A call that is neither answered nor deferred by the
@@ -295,9 +317,9 @@ function weir.receive(timeout)
   return core_take()
 end
 
---- Sends a message. Raises EFULL, ENOACTOR.
+--- Sends a message. Raises EFULL, ENOACTOR; waits where the receiver's full mailbox is awaited (weir.spawn_with), 30 s at most, then ETIMEOUT.
 function weir.send(to, verb, ...)
-  return core_send(false, to, verb, ...)
+  return core_send(false, to, verb, ...) or core_sent()
 end
 
 --- As send, but returns nil and the error.

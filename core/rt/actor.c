@@ -172,6 +172,9 @@ void weir__actor_end(weir_actor *a) {
     if (atomic_fetch_sub(&s->living, 1) == 2)
         weir__settled(s); /* weir_system_stop waits for it */
     drop_own(a);
+    weir__compiled *c = a->compiled;
+    if (c->behaviour->fini)
+        c->behaviour->fini(s, a->state); /* who hears of the end, on whatever loop, finds nothing left of it */
     weir_error *error = end_error(a);
     weir__calls_fail(a, error);
     for (weir__entry *e; (e = weir__queue_pop(&a->mail));)
@@ -184,9 +187,6 @@ void weir__actor_end(weir_actor *a) {
     weir_error_free(a->why);
     a->why = NULL;
     slot_give(s, a->slot);
-    weir__compiled *c = a->compiled;
-    if (c->behaviour->fini)
-        c->behaviour->fini(s, a->state);
     weir__behaviour_give(s, c);
     if (!a->ready)
         weir__actor_release(a);
@@ -283,6 +283,15 @@ void weir_unhold(weir_actor *self) {
 weir_actor *weir__actor(weir_system *s, weir_address a) {
     weir__slot *slot = weir__ids_find(&s->actors, a);
     return slot && weir__loop_of(slot) == weir__here(s) ? slot->actor : NULL;
+}
+
+const weir_behaviour *weir__behaviour(const weir_actor *self) {
+    return self->compiled->behaviour;
+}
+
+enum weir_full weir__full_of(weir_system *s, weir_address a) {
+    weir__slot *slot = weir__ids_find(&s->actors, a);
+    return slot ? (enum weir_full)atomic_load_explicit(&slot->full, memory_order_relaxed) : WEIR_FULL_REFUSE;
 }
 
 void *weir_state(const weir_actor *self) {

@@ -22,10 +22,10 @@ void weir__pages_free(weir_system *s, void *p, size_t n);
 
 typedef struct weir__notice weir__notice;
 /* Body is taken. NULL without memory. The notice counts as pending work of the system until it is posted or freed. */
-weir__notice *weir__notice_new(weir_system *s, weir_address from, weir_address to, weir_verb verb, weir_body *body);
-void weir__notice_post(
+WEIR_API weir__notice *weir__notice_new(weir_system *s, weir_address from, weir_address to, weir_verb verb, weir_body *body);
+WEIR_API void weir__notice_post(
     weir__notice *n); /* consumes n; not bounded by the mailbox (reserved); a dead receiver makes it a dead letter. Any thread */
-void weir__notice_free(weir__notice *n); /* instead of posting. Any thread */
+WEIR_API void weir__notice_free(weir__notice *n); /* instead of posting. Any thread */
 
 /* Work outside of actors that will lead to messages (stream work): while the count is not 0, weir_system_run(done = NULL) does not
  * return. Any thread. */
@@ -100,6 +100,9 @@ bool weir__on_loop(const weir_system *s);          /* called on the loop's threa
 /* An error as a body [code, text, actor, nil, cause text], and back: inside the process errors travel as objects, on a wire as bodies. */
 weir_body *weir__error_pack(weir_system *s, const weir_error *e); /* NULL without memory */
 weir_error *weir__error_unpack(const weir_body *b);               /* never NULL: EMSGPACK for a body of another form */
+
+WEIR_API const weir_behaviour *weir__behaviour(const weir_actor *self);
+WEIR_API enum weir_full weir__full_of(weir_system *s, weir_address a); /* the policy of its mailbox; REFUSE: no such actor. Any thread */
 
 /* ---- injected faults: core/rt/inject.def lists the points ---- */
 

@@ -134,6 +134,30 @@ static void a_kill_while_a_child_drains_leaves_nothing(void **state) {
     world_close(&w);
 }
 
+/* A start that the supervisor cannot watch has failed, and what it began meanwhile is waited for too. */
+static void what_an_unwatched_start_left_is_waited_for(void **state) {
+    (void)state;
+    for (enum weir_strategy strategy = WEIR_ONE_FOR_ONE; strategy <= WEIR_ONE_FOR_ALL; strategy++) {
+        world w;
+        kid k[1];
+        weir_child c[1];
+        world_open(&w, WEIR_DRIVER_TEST, 1);
+        kids_init(&w, k, c, 1);
+        stream d = {.s = w.f.s};
+        weir_address a = supervise(&w, c, 1, (weir_supervisor_options){.strategy = strategy});
+        k[0].leaves = &d.linger;
+        weir_timer(w.f.main, 70 * MS, WEIR_TIMER_ONCE, end_stream, &d, NULL);
+        assert_int_equal(weir__inject_arm(w.f.s, "WATCH", 1, 1), WEIR_OK);
+        weir_kill(w.f.s, k[0].address);
+        fixture_run(&w.f);
+        assert_string_equal(w.log, "+a -a +a -a +a");
+        assert_int_equal(k[0].at[2] - k[0].at[1], 80 * MS); /* and 10 ms before the second restart */
+        weir__linger_end(w.f.s, &d.linger);
+        stop_and_run(&w, a);
+        world_close(&w);
+    }
+}
+
 /* ---- every order of events ---- */
 
 static uint64_t next_random(uint64_t *x) {
@@ -270,6 +294,7 @@ int main(void) {
         cmocka_unit_test(a_supervisor_ends_after_what_its_children_left),
         cmocka_unit_test(a_stop_while_a_child_drains_ends_the_supervisor_without_a_restart),
         cmocka_unit_test(a_kill_while_a_child_drains_leaves_nothing),
+        cmocka_unit_test(what_an_unwatched_start_left_is_waited_for),
         cmocka_unit_test(whatever_the_order_each_life_is_alone_and_all_end),
         cmocka_unit_test(every_fault_during_start_and_restart_ends_in_an_error_or_a_later_restart),
     };
