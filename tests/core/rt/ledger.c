@@ -128,6 +128,33 @@ void ledger_trace(void *data, enum weir_trace kind, weir_address from, weir_addr
     pthread_mutex_unlock(&g->lock);
 }
 
+typedef struct reading {
+    ledger *books;
+    uint64_t at; /* number of the next letter */
+} reading;
+
+static void read_letter(void *data, const weir_dead_letter *letter) {
+    reading *r = data;
+    ledger *g = r->books;
+    enum ledger_kind kind = kind_of(letter->verb);
+    int64_t number;
+    weir_cursor c = weir_read(letter->body, NULL);
+    if (r->at++ < g->seen || kind == LEDGER_KINDS || !weir_read_int(&c, &number))
+        return;
+    ledger_line *l = find_locked(g, letter->from, letter->to, kind);
+    l->dead.mix += ledger_mix((uint64_t)number);
+    l->read++;
+    g->read++;
+}
+
+void ledger_read(ledger *g, weir_system *s, bool all) {
+    if (g->dead - g->seen < (all ? 1 : WEIR_DEAD_LETTERS / 4))
+        return;
+    reading r = {g, g->dead > WEIR_DEAD_LETTERS ? g->dead - WEIR_DEAD_LETTERS : 0};
+    weir_dead_letters(s, read_letter, &r);
+    g->seen = g->dead;
+}
+
 static void total(ledger_flow *sum, const ledger_flow *f) {
     sum->count += f->count;
     sum->bytes += f->bytes;

@@ -31,7 +31,7 @@ typedef struct ledger {
     size_t room, count;
     weir_verb verbs[LEDGER_KINDS];
     uint64_t events, hash;     /* of the trace; test driver only */
-    uint64_t dead, read, gaps; /* dead letters: traced, read, gone before they were read */
+    uint64_t dead, seen, read; /* dead letters: traced, looked at, read before they were gone */
     bool hashing;
     char violation[256]; /* the first one; empty: none */
 } ledger;
@@ -46,6 +46,8 @@ uint64_t ledger_mix(uint64_t number);
 void ledger_violation(ledger *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The system's trace: data is the ledger. */
 void ledger_trace(void *data, enum weir_trace kind, weir_address from, weir_address to, const char *verb, size_t bytes, int why);
+/* Reads the dead letters that came since, when many wait or all are asked for. Only where one thread runs everything: they are told apart by their count. */
+void ledger_read(ledger *g, weir_system *s, bool all);
 /* Compares all lines, when nothing runs any more. */
 void ledger_close(ledger *g, ledger_flow *mail, ledger_flow *ask);
 

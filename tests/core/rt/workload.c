@@ -18,6 +18,7 @@ typedef struct workload {
     _Atomic uint64_t starts, lives, finis; /* start messages accepted; states made and given back */
     _Atomic weir_address seats[SEATS];
     weir_verb mail, ask, start;
+    _Atomic uint64_t wishes; /* for room in a mailbox; each brings one message */
 } workload;
 
 /* What a receiver knows of a sender, or a sender of a receiver: a small table that forgets nothing it needs, as lines find themselves again. */
@@ -40,7 +41,7 @@ typedef struct token {
 struct life;
 typedef struct question {
     struct life *life;
-    uint64_t number;
+    uint64_t number, session;
     bool open, holds;
 } question;
 
@@ -104,8 +105,14 @@ static ledger_line *line_to(life *l, weir_actor *self, weir_address to, enum led
 
 /* ---- sending ---- */
 
+/* The last one wakes the main loop, which may have nobody of its own. */
 static bool spend(workload *w) {
-    return atomic_load_explicit(&w->left, memory_order_relaxed) > 0 && atomic_fetch_sub_explicit(&w->left, 1, memory_order_relaxed) > 0;
+    int64_t left = atomic_load_explicit(&w->left, memory_order_relaxed);
+    if (left > 0)
+        left = atomic_fetch_sub_explicit(&w->left, 1, memory_order_relaxed);
+    if (left == 1)
+        weir_system_quit(w->f.s);
+    return left > 0;
 }
 
 static weir_body *body_of(workload *w, uint64_t number) {
@@ -145,7 +152,10 @@ static void send_to(weir_actor *self, life *l, unsigned n) {
             continue;
         peer_of(&l->targets, to)->last = number;
         ledger_line *line = line_to(l, self, to, LEDGER_MAIL);
-        book(w, weir_send(self, to, w->mail, weir_body_ref(body)), line, number, size_of(body));
+        int code = weir_send(self, to, w->mail, weir_body_ref(body));
+        book(w, code, line, number, size_of(body));
+        if (code == WEIR_EFULL && below(l, 8) == 0 && weir_want_space(self, to) == WEIR_OK)
+            atomic_fetch_add_explicit(&w->wishes, 1, memory_order_relaxed);
     }
     weir_body_free(body);
 }
@@ -161,6 +171,14 @@ static int64_t answer_to(uint64_t number) {
     return (int64_t)(number * 3 + 1);
 }
 
+static void close_question(weir_actor *self, question *q) {
+    q->open = false;
+    if (!q->holds)
+        return;
+    q->life->held--;
+    weir_unhold(self);
+}
+
 static void on_answer(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
     question *q = data;
     life *l = q->life;
@@ -169,11 +187,15 @@ static void on_answer(weir_actor *self, void *data, const weir_message *reply, c
     if (reply ? first_int(reply) != answer_to(q->number) : !expected(weir_error_code(error)))
         ledger_violation(&l->w->books, "call %" PRIu64 " of %" PRIu64 ": %s", q->number, weir_self(self),
                          error ? weir_error_text(error) : "another call's reply");
-    q->open = false;
-    if (q->holds) {
-        l->held--;
-        weir_unhold(self);
-    }
+    close_question(self, q);
+}
+
+static void cancel_some(weir_actor *self, life *l) {
+    question *q = &l->questions[below(l, CALLS)];
+    if (!q->open)
+        return;
+    weir_call_cancel(self, q->session);
+    close_question(self, q);
 }
 
 static void ask(weir_actor *self, life *l) {
@@ -185,14 +207,14 @@ static void ask(weir_actor *self, life *l) {
     weir_address to = somebody(l);
     if (!to || q == l->questions + CALLS || !spend(w))
         return;
-    *q = (question){l, ++l->number, true, below(l, 4) == 0};
+    *q = (question){l, ++l->number, 0, true, below(l, 4) == 0};
     if (q->holds) {
         l->held++;
         weir_hold(self);
     }
     weir_body *body = body_of(w, q->number);
     ledger_add(&line_to(l, self, to, LEDGER_ASK)->accepted, q->number, size_of(body));
-    int code = weir_call(self, to, w->ask, body, timeouts[below(l, 5)], on_answer, q, NULL);
+    int code = weir_call(self, to, w->ask, body, timeouts[below(l, 5)], on_answer, q, &q->session);
     if (code != WEIR_OK)
         ledger_violation(&w->books, "a call says %s", weir_code_name(code));
 }
@@ -287,6 +309,25 @@ static void end_somebody(weir_actor *self, life *l) {
 
 /* ---- what a message leads to ---- */
 
+static void tie_somebody(weir_actor *self, life *l) {
+    weir_address a = somebody(l);
+    switch (below(l, 8)) {
+    case 0:
+        weir_link(self, a);
+        return;
+    case 1:
+        weir_unlink(self, a);
+        return;
+    case 2:
+    case 3:
+    case 4:
+        weir_monitor(self, a);
+        return;
+    default:
+        weir_demonitor(self, a);
+    }
+}
+
 static void act(weir_actor *self, life *l) {
     unsigned kind = below(l, 1000);
     if (kind < 500)
@@ -299,11 +340,11 @@ static void act(weir_actor *self, life *l) {
         ask(self, l);
     else if (kind < 800)
         set_once(self, l);
-    else if (kind < 810)
-        weir_monitor(self, somebody(l));
     else if (kind < 820)
-        weir_demonitor(self, somebody(l));
-    else if (kind < 821)
+        tie_somebody(self, l);
+    else if (kind < 830)
+        cancel_some(self, l);
+    else if (kind < 831)
         end_somebody(self, l);
     if (kind % 4 == 0)
         answer_later(self, l);
@@ -319,6 +360,8 @@ static uint64_t receive(weir_actor *self, life *l, const weir_message *m, enum l
     if (!weir_read_int(&c, &number) || (uint64_t)number <= p->last)
         ledger_violation(&w->books, "%" PRIu64 " got number %" PRId64 " of %" PRIu64 " after %" PRIu64, weir_self(self), number, from,
                          p->last);
+    if (w->books.hashing)
+        ledger_read(&w->books, w->f.s, false);
     if (l->held)
         ledger_violation(&w->books, "%" PRIu64 " got mail while held", weir_self(self));
     if (!l->started)
@@ -347,6 +390,12 @@ static void on_ask(weir_actor *self, const weir_message *m) {
     act(self, l);
 }
 
+/* There is room again: as good a reason to send as any. */
+static void on_space(weir_actor *self, const weir_message *m) {
+    (void)m;
+    send_to(self, weir_state(self), 1);
+}
+
 static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
     life *l = weir_state(self);
     (void)who, (void)why;
@@ -362,7 +411,7 @@ static void on_fini(weir_system *s, void *state) {
     free(l);
 }
 
-static const weir_handler life_handlers[] = {{"mail", on_mail}, {"ask", on_ask}, {"start", on_start}, {NULL, NULL}};
+static const weir_handler life_handlers[] = {{"mail", on_mail}, {"ask", on_ask}, {"start", on_start}, {"space", on_space}, {NULL, NULL}};
 static const weir_behaviour life_behaviour = {.name = "life", .handlers = life_handlers, .down = on_down, .fini = on_fini};
 
 /* ---- the keeper ---- */
@@ -372,7 +421,7 @@ typedef struct keeper {
     uint64_t random;
 } keeper;
 
-static void seat_free(weir_actor *self, keeper *k, unsigned seat) {
+static void seat_fill(weir_actor *self, keeper *k, unsigned seat) {
     static const size_t rooms[] = {1, 4, 16, 64, 64, 64};
     workload *w = k->w;
     life *l = calloc(1, sizeof *l);
@@ -380,7 +429,10 @@ static void seat_free(weir_actor *self, keeper *k, unsigned seat) {
     l->w = w;
     l->seat = seat;
     l->random = draw(&k->random);
-    weir_spawn_options o = {.mailbox_messages = rooms[draw(&k->random) % 6], .mailbox_bytes = draw(&k->random) % 8 ? 0 : 200};
+    weir_spawn_options o = {.loop = w->o.workers ? WEIR_LOOP_MAIN + (int)(draw(&k->random) % (w->o.workers + 1)) : WEIR_LOOP_HERE,
+                            .full = (enum weir_full)(draw(&k->random) % 4),
+                            .mailbox_messages = rooms[draw(&k->random) % 6],
+                            .mailbox_bytes = draw(&k->random) % 8 ? 0 : 200};
     weir_address a = 0;
     atomic_fetch_add(&w->lives, 1);
     if (weir_spawn(w->f.s, &life_behaviour, l, &o, &a, NULL) != WEIR_OK)
@@ -403,13 +455,13 @@ static void keeper_down(weir_actor *self, weir_address who, const weir_error *wh
         return;
     }
     atomic_store(&k->w->seats[seat], 0);
-    seat_free(self, k, seat);
+    seat_fill(self, k, seat);
 }
 
 static void keeper_start(weir_actor *self, const weir_message *m) {
     (void)m;
     for (unsigned i = 0; i < SEATS; i++)
-        seat_free(self, weir_state(self), i);
+        seat_fill(self, weir_state(self), i);
 }
 
 static const weir_handler keeper_handlers[] = {{"start", keeper_start}, {NULL, NULL}};
@@ -451,10 +503,20 @@ static bool spent(void *data) {
     return atomic_load_explicit(&((workload *)data)->left, memory_order_relaxed) <= 0;
 }
 
+static void fixture_open_workers(fixture *f, enum weir_driver driver, uint64_t seed, unsigned workers) {
+    memset(f, 0, sizeof *f);
+    weir_system_options o = {.driver = driver, .seed = seed, .workers = workers, .alloc = counter_alloc, .alloc_data = &f->memory};
+    assert_int_equal(weir_system_new(&o, &f->s, NULL), WEIR_OK);
+    f->main = weir_main_actor(f->s);
+}
+
 static void open(workload *w, const workload_options *o) {
     memset(w, 0, sizeof *w);
     w->o = *o;
-    fixture_open(&w->f, o->driver, o->seed);
+    if (o->workers)
+        fixture_open_workers(&w->f, o->driver, o->seed, o->workers);
+    else
+        fixture_open(&w->f, o->driver, o->seed);
     ledger_init(&w->books, o->driver == WEIR_DRIVER_TEST);
     weir_set_trace(w->f.s, ledger_trace, &w->books);
     w->mail = weir_intern(w->f.s, "mail");
@@ -470,10 +532,12 @@ static void law(workload *w, bool holds, const char *text) {
 
 static void check_stats(workload *w, const weir_system_stats *s, uint64_t mail, uint64_t asks) {
     uint64_t starts = atomic_load(&w->starts) + 1;
-    law(w, s->sent == s->handled + s->dead && s->queued == 0, "sent = handled + dead");
+    law(w, s->sent == s->handled + s->dead + s->queued, "sent = handled + dead + queued");
+    law(w, s->queued <= atomic_load(&w->wishes), "only news of room may still be on its way");
     law(w, s->calls == s->calls_ended && s->calls == asks, "calls = calls made = calls ended");
-    law(w, s->sent >= mail + starts && s->sent <= mail + starts + asks, "sent = accepted");
-    law(w, s->dead == w->books.dead, "dead letters = those traced");
+    law(w, s->sent >= mail + starts && s->sent <= mail + starts + asks + atomic_load(&w->wishes), "sent = accepted");
+    law(w, s->dropped <= s->dead, "what was dropped is dead");
+    law(w, s->dead <= w->books.dead && w->books.dead <= s->dead + s->queued, "dead letters = those traced");
     law(w, s->refused >= atomic_load(&w->refused), "refused = those told");
     law(w, s->actors == 1 && atomic_load(&w->lives) == atomic_load(&w->finis), "every state is given back");
     law(w, s->timers == 0, "no timer is left");
@@ -497,6 +561,16 @@ static void play(workload *w, weir_system_stats *stats) {
         ledger_violation(&w->books, "stop: %s", weir_error_text(e));
     weir_error_free(e);
     weir_system_get_stats(w->f.s, stats);
+    if (w->books.hashing)
+        ledger_read(&w->books, w->f.s, true);
+}
+
+static void print_result(const workload_options *o, const workload_result *r) {
+    const weir_system_stats *s = &r->stats;
+    printf("seed %" PRIu64 ": %" PRIu64 " sent = %" PRIu64 " handled + %" PRIu64 " dead (%" PRIu64 " dropped, %" PRIu64 " read); %" PRIu64
+           " refused, %" PRIu64 " calls, %" PRIu64 " late replies, %" PRIu64 " lives%s%s\n",
+           o->seed, s->sent, s->handled, s->dead, s->dropped, r->read, s->refused, s->calls, s->late_replies, r->lives,
+           r->violation[0] ? "; BROKEN " : "", r->violation);
 }
 
 void workload_run(const workload_options *o, workload_result *r) {
@@ -512,11 +586,9 @@ void workload_run(const workload_options *o, workload_result *r) {
     r->hash = w.books.hash;
     r->mail = mail.count;
     r->asks = asks.count;
+    r->read = w.books.read;
     r->lives = atomic_load(&w.lives);
     snprintf(r->violation, sizeof r->violation, "%s", w.books.violation);
     ledger_fini(&w.books);
-    printf("seed %" PRIu64 ": %" PRIu64 " sent = %" PRIu64 " handled + %" PRIu64 " dead; %" PRIu64 " refused, %" PRIu64 " calls, %" PRIu64
-           " lives%s%s\n",
-           o->seed, r->stats.sent, r->stats.handled, r->stats.dead, r->stats.refused, r->stats.calls, r->lives,
-           r->violation[0] ? "; BROKEN " : "", r->violation);
+    print_result(o, r);
 }
