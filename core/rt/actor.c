@@ -87,6 +87,7 @@ int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const 
     a->slot = slot;
     a->address = weir__ids_live(&slot->id);
     atomic_fetch_add_explicit(&s->living, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->unfinished, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->spawned, 1, memory_order_relaxed);
     *out = a;
     return WEIR_OK;
@@ -169,8 +170,7 @@ void weir__actor_end(weir_actor *a) {
     weir__inbox_take(a->loop);
     weir__ids_end(&a->slot->id);
     a->dead = true;
-    if (atomic_fetch_sub(&s->living, 1) == 2)
-        weir__settled(s); /* weir_system_stop waits for it */
+    atomic_fetch_sub_explicit(&s->living, 1, memory_order_relaxed);
     drop_own(a);
     weir__compiled *c = a->compiled;
     if (c->behaviour->fini)
@@ -187,6 +187,8 @@ void weir__actor_end(weir_actor *a) {
     weir_error_free(a->why);
     a->why = NULL;
     slot_give(s, a->slot);
+    if (atomic_fetch_sub(&s->unfinished, 1) == 2)
+        weir__settled(s); /* weir_system_stop waits for it */
     weir__behaviour_give(s, c);
     if (!a->ready)
         weir__actor_release(a);

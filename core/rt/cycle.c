@@ -16,7 +16,8 @@ typedef struct quest {
 
 typedef struct weir__probe {
     weir__entry entry;
-    weir_address at; /* where to go on */
+    weir_address at; /* where to go on; whose question is void */
+    bool found;      /* the cycle is told: the question that closed it, which waits at the callee, is not to be handled */
     quest quest;
 } weir__probe;
 
@@ -50,6 +51,7 @@ static void send_probe(weir_system *s, const quest *q, weir_actor *last, weir__c
         return;
     p->entry = (weir__entry){NULL, 0, WEIR__PROBE};
     p->at = c->callee;
+    p->found = false;
     p->quest = *q;
     p->quest.hops++;
     append_chain(p->quest.path, last);
@@ -89,6 +91,19 @@ static weir_actor *search(weir__loop *l, const quest *q, weir_actor *from) {
     return NULL;
 }
 
+/* The callee on another loop has the question already; handled, it would go round again. */
+static void withdraw(weir_system *s, const quest *q, const weir__call *c) {
+    weir__slot *slot = weir__ids_find(&s->actors, c->callee);
+    weir__probe *p = slot && weir__loop_of(slot) != q->home ? weir__pool_take(s, sizeof *p, NULL) : NULL;
+    if (!p)
+        return;
+    p->entry = (weir__entry){NULL, 0, WEIR__PROBE};
+    p->at = c->callee;
+    p->found = true;
+    p->quest = *q;
+    weir__inbox_push(weir__loop_of(slot), &p->entry);
+}
+
 /* True: the cycle is closed, and the call that closed it is ended. */
 static bool follow(weir__loop *l, quest *q, weir_actor *from) {
     weir_actor *initiator = search(l, q, from);
@@ -96,6 +111,7 @@ static bool follow(weir__loop *l, quest *q, weir_actor *from) {
     if (!c || !c->open || c->caller != initiator || !initiator->held)
         return false;
     append_chain(q->path, initiator);
+    withdraw(l->system, q, c);
     weir__call_end(l, c, NULL, weir_error_new(WEIR_ECYCLE, initiator->name, NULL, "cycle of calls: %s", q->path));
     return true;
 }
@@ -140,8 +156,10 @@ void weir__cycle_follow(const weir__carrier *carrier, weir_actor *callee) {
 void weir__cycle_probe(weir__loop *l, weir__entry *e) {
     weir__probe *p = weir__container(e, weir__probe, entry);
     weir_actor *at = weir__actor(l->system, p->at);
-    bool seen = at && at->probed_by == p->quest.initiator && at->probed_session == p->quest.session;
-    if (at && !seen) {
+    bool seen = !at || p->found || (at->probed_by == p->quest.initiator && at->probed_session == p->quest.session);
+    if (at && p->found)
+        weir__debt_revoke(at, p->quest.initiator, p->quest.session);
+    if (!seen) {
         at->probed_by = p->quest.initiator;
         at->probed_session = p->quest.session;
         follow(l, &p->quest, at);

@@ -102,6 +102,12 @@ static inline void *weir__ids_find(const weir__ids *t, uint64_t id) {
     uint32_t generation = id & ((1u << WEIR__GENERATION_BITS) - 1);
     return r && generation && atomic_load_explicit(&r->live, memory_order_acquire) == generation ? r : NULL;
 }
+/* The id of what lives at an index, for walks over the table; 0: nothing. Any thread */
+static inline uint64_t weir__ids_living(const weir__ids *t, uint32_t index) {
+    weir__id *r = (weir__id *)weir__ids_at(t, index);
+    uint32_t live = r ? atomic_load_explicit(&r->live, memory_order_acquire) : 0;
+    return live ? (uint64_t)index << WEIR__GENERATION_BITS | live : 0;
+}
 static inline uint64_t weir__ids_of(const weir__id *r) {
     return (uint64_t)r->index << WEIR__GENERATION_BITS | atomic_load_explicit(&r->live, memory_order_relaxed);
 }
@@ -299,6 +305,7 @@ typedef struct weir__debt {
     weir__link link;
     weir_address callee;
     weir__carrier *carrier;
+    bool revoked; /* its call was ended because it closed a cycle: not to be handled */
 } weir__debt;
 
 typedef struct weir__call {
@@ -576,6 +583,7 @@ struct weir_system {
     _Atomic uint64_t bytes, blocks;
     uint8_t apart3[WEIR__LINE];
     _Atomic uint64_t living, spawned;
+    _Atomic uint64_t unfinished; /* actors that live, or whose fini has not returned */
 
     pthread_mutex_t lock; /* for: free places in the actor table, behaviours, attachments */
     weir__compiled *behaviours;
@@ -586,8 +594,8 @@ struct weir_system {
     weir_actor *main;
     weir__loop *here; /* the loop that the main thread drives: the main loop; the test driver's turn */
     weir__loop main_loop;
-    weir__loop **loops; /* n_loops; [0] is the main loop */
-    unsigned n_loops;
+    weir__loop **loops;           /* n_loops; [0] is the main loop */
+    unsigned n_loops, n_threads;  /* n_threads: of workers, to be joined */
     _Atomic uint32_t next_worker; /* for WEIR_LOOP_ANY */
     weir_address main_address;
     weir__graveyard graveyard;
@@ -763,6 +771,8 @@ int weir__call_away(weir_actor *self, weir__call *c, weir_body *body);          
 void weir__debt_arrive(weir__loop *l, weir_message *m, weir_actor *callee);                 /* callee NULL: answered at once */
 int weir__debt_pay(weir_actor *self, weir_reply_to to, weir_body *body, weir_error *error); /* both taken */
 void weir__debts_fail(weir_actor *callee, const weir_error *error);
+void weir__debt_revoke(weir_actor *callee, weir_address caller, uint64_t session);
+bool weir__debt_revoked(weir_actor *callee, const weir_message *m);
 void weir__answer_arrive(weir__loop *l, weir__entry *e);
 
 /* timer.c */
@@ -786,7 +796,8 @@ int weir__ask(weir__slot *slot, weir_address a, int what); /* ENOACTOR. Any thre
 void weir__asked_take(weir__loop *l);                      /* between two messages */
 
 /* worker.c */
-int weir__workers_start(weir_system *s, unsigned workers, weir_error **error);
+int weir__workers_make(weir_system *s, unsigned workers, weir_error **error);
+int weir__workers_start(weir_system *s, weir_error **error);
 void weir__workers_stop(weir_system *s); /* ends their actors and joins them */
 
 /* actor.c */

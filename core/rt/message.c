@@ -216,9 +216,12 @@ void weir__message_handle(weir_actor *self, weir_message *m) {
     leave(self->loop, m);
     if (!weir__link_alone(&self->wants) && weir__slot_roomy(self->slot))
         weir__wants_serve(self);
-    if (!handle && !m->session) {
+    int dead = weir__debt_revoked(self, m) ? WEIR_ECYCLE : !handle && !m->session ? WEIR_EVERB : WEIR_OK;
+    if (dead) {
+        if (m->session)
+            weir__answer(self, weir__reply_to(m), NULL, weir_error_new(dead, self->name, NULL, "a cycle of calls"));
         weir__add(&self->slot->lost, 1);
-        weir__dead_letter(self->loop, m, WEIR_EVERB);
+        weir__dead_letter(self->loop, m, dead);
         weir__message_free(s, m);
         return;
     }

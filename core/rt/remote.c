@@ -66,6 +66,7 @@ void weir__debt_arrive(weir__loop *l, weir_message *m, weir_actor *callee) {
     }
     d->callee = callee->address;
     d->carrier = carrier;
+    d->revoked = false;
     weir__link_add(&callee->debts, &d->link);
     m->flags |= WEIR__DEBT;
     m->ticket = weir__ids_live(&d->id);
@@ -97,4 +98,17 @@ int weir__debt_pay(weir_actor *self, weir_reply_to to, weir_body *body, weir_err
 void weir__debts_fail(weir_actor *callee, const weir_error *error) {
     while (!weir__link_alone(&callee->debts))
         pay(callee->loop, weir__container(callee->debts.next, weir__debt, link), NULL, weir_error_ref(error));
+}
+
+void weir__debt_revoke(weir_actor *callee, weir_address caller, uint64_t session) {
+    for (weir__link *l = callee->debts.next; l != &callee->debts; l = l->next) {
+        weir__debt *d = weir__container(l, weir__debt, link);
+        if (d->carrier->message.to == caller && d->carrier->message.session == session)
+            d->revoked = true;
+    }
+}
+
+bool weir__debt_revoked(weir_actor *callee, const weir_message *m) {
+    weir__debt *d = m->flags & WEIR__DEBT ? weir__ids_find(&callee->loop->debts, m->ticket) : NULL;
+    return d && d->revoked;
 }

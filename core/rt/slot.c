@@ -59,10 +59,9 @@ int weir_actor_get_stats(weir_system *s, weir_address a, weir_actor_stats *out) 
 void weir_actors(weir_system *s, void (*fn)(void *data, weir_address a, const weir_actor_stats *stats), void *data) {
     uint32_t count = atomic_load_explicit(&s->actors.count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++) {
-        weir__slot *slot = weir__ids_at(&s->actors, i);
         weir_actor_stats stats;
-        weir_address a = weir__ids_of(&slot->id);
-        if (weir__ids_find(&s->actors, a) == slot && weir_actor_get_stats(s, a, &stats) == WEIR_OK)
+        weir_address a = weir__ids_living(&s->actors, i);
+        if (a && weir_actor_get_stats(s, a, &stats) == WEIR_OK)
             fn(data, a, &stats);
     }
 }

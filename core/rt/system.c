@@ -98,6 +98,8 @@ static void system_release(weir_system *s) {
     s->alloc(s->alloc_data, s, sizeof *s, 0);
 }
 
+static void end_actors(weir_system *s);
+
 static const weir_behaviour main_behaviour = {.name = "main"};
 
 static int system_open(weir_system *s, const weir_system_options *o, weir_error **error) {
@@ -111,14 +113,14 @@ static int system_open(weir_system *s, const weir_system_options *o, weir_error 
         code = weir__inject_environment(s, error);
     if (code != WEIR_OK)
         return code;
-    code = weir__workers_start(s, o->workers, error);
+    code = weir__workers_make(s, o->workers, error);
     if (code == WEIR_OK)
         code = weir__actor_new(s, &main_behaviour, NULL, NULL, &s->main, error);
     if (code != WEIR_OK)
         return code;
     s->main_address = s->main->address;
     weir_hold(s->main);
-    return WEIR_OK;
+    return weir__workers_start(s, error);
 }
 
 int weir_system_new(const weir_system_options *options, weir_system **out, weir_error **error) {
@@ -136,7 +138,7 @@ int weir_system_new(const weir_system_options *options, weir_system **out, weir_
             s->main_loop.driver->leave(&s->main_loop);
         return code;
     }
-    weir__workers_stop(s);
+    end_actors(s);
     system_release(s);
     return code;
 }
@@ -224,14 +226,13 @@ static void patience_over(weir__loop *l, weir__due *d) {
 
 static bool all_ended(void *data) {
     patience *p = data;
-    return p->over || atomic_load_explicit(&p->system->living, memory_order_relaxed) <= 1;
+    return p->over || atomic_load(&p->system->unfinished) <= 1;
 }
 
 /* The actor at index i of the table, not main; 0: none. */
 static weir_address other_at(weir_system *s, uint32_t i) {
-    weir__slot *slot = weir__ids_at(&s->actors, i);
-    weir_address a = slot ? weir__ids_of(&slot->id) : 0;
-    return weir__ids_find(&s->actors, a) && a != s->main_address ? a : 0;
+    weir_address a = weir__ids_living(&s->actors, i);
+    return a != s->main_address ? a : 0;
 }
 
 static void ask_all(weir_system *s) {
@@ -299,9 +300,9 @@ int weir_system_stop(weir_system *s, int64_t ns, weir_error **error) {
     size_t survivors = kill_all(s, names, sizeof names);
     if (code != WEIR_OK || !survivors)
         return code;
-    if (atomic_load(&s->living) > 1) /* on other loops, which end them between two messages */
+    if (atomic_load(&s->unfinished) > 1) /* on other loops, which end them between two messages */
         wait_for_all(s, KILL_PATIENCE, NULL);
-    const char *still = atomic_load(&s->living) > 1 ? "; the handlers of some do not return" : "";
+    const char *still = atomic_load(&s->unfinished) > 1 ? "; the handlers of some do not return" : "";
     return weir_fail(error, WEIR_ETIMEOUT, "%zu actors did not stop in time and were killed: %s%s", survivors, names, still);
 }
 

@@ -68,53 +68,63 @@ static void *worker_main(void *data) {
     return NULL;
 }
 
-static int worker_start(weir_system *s, unsigned index, weir_error **error) {
+static bool seeded(const weir_system *s) {
+    return s->main_loop.driver == &weir__driver_test;
+}
+
+static int worker_new(weir_system *s, unsigned index, weir_error **error) {
     weir__loop *l = weir__alloc(s, sizeof *l);
     if (!l)
         return weir_fail(error, WEIR_ENOMEM, "no memory for worker loop %u", index);
-    bool seeded = s->main_loop.driver == &weir__driver_test;
-    weir__loop_init(s, l, index, seeded ? &weir__driver_test : &weir__driver_worker);
+    weir__loop_init(s, l, index, seeded(s) ? &weir__driver_test : &weir__driver_worker);
     s->loops[s->n_loops++] = l;
-    if (seeded)
-        return WEIR_OK;
-    char name[16];
-    snprintf(name, sizeof name, "weir loop %u", index);
-    atomic_fetch_add(&s->awake, 1);
-    int failure = weir__inject(s, WEIR__INJECT_THREAD) ? EAGAIN : weir__thread_start(&l->thread, name, worker_main, l);
-    if (!failure)
-        return WEIR_OK;
-    atomic_fetch_sub(&s->awake, 1);
-    s->n_loops--;
-    weir__loop_release(l);
-    weir__free(s, l);
-    return weir_fail(error, WEIR_EIO, "no thread for worker loop %u: %s", index, strerror(failure));
+    return WEIR_OK;
 }
 
-int weir__workers_start(weir_system *s, unsigned workers, weir_error **error) {
+static int worker_start(weir_system *s, weir__loop *l, weir_error **error) {
+    char name[16];
+    snprintf(name, sizeof name, "weir loop %u", l->index);
+    atomic_fetch_add(&s->awake, 1);
+    int failure = weir__inject(s, WEIR__INJECT_THREAD) ? EAGAIN : weir__thread_start(&l->thread, name, worker_main, l);
+    if (failure) {
+        atomic_fetch_sub(&s->awake, 1);
+        return weir_fail(error, WEIR_EIO, "no thread for worker loop %u: %s", l->index, strerror(failure));
+    }
+    s->n_threads++;
+    return WEIR_OK;
+}
+
+int weir__workers_make(weir_system *s, unsigned workers, weir_error **error) {
     s->loops = weir__alloc(s, (1 + (size_t)workers) * sizeof *s->loops);
     if (!s->loops)
         return weir_fail(error, WEIR_ENOMEM, "no memory for %u worker loops", workers);
-    s->loops[0] = &s->main_loop;
-    s->n_loops = 1;
+    s->loops[s->n_loops++] = &s->main_loop;
     int code = WEIR_OK;
     for (unsigned i = 1; i <= workers && code == WEIR_OK; i++)
-        code = worker_start(s, i, error);
+        code = worker_new(s, i, error);
+    return code;
+}
+
+/* The loops and the main actor are there before the first thread runs: they look at each other. */
+int weir__workers_start(weir_system *s, weir_error **error) {
+    int code = WEIR_OK;
+    for (unsigned i = 1; i < s->n_loops && code == WEIR_OK && !seeded(s); i++)
+        code = worker_start(s, s->loops[i], error);
     return code;
 }
 
 void weir__workers_stop(weir_system *s) {
     atomic_store(&s->closing, true);
-    bool seeded = s->main_loop.driver == &weir__driver_test;
-    for (unsigned i = 1; i < s->n_loops; i++)
-        weir__wake(s->loops[i]);
     for (unsigned i = 1; i < s->n_loops; i++) {
-        if (!seeded)
-            pthread_join(s->loops[i]->thread, NULL);
+        weir__wake(s->loops[i]);
         s->here = s->loops[i];
-        if (seeded)
+        if (seeded(s))
             weir__loop_end_actors(s->loops[i]);
     }
     s->here = &s->main_loop;
+    for (unsigned i = 1; i <= s->n_threads; i++)
+        pthread_join(s->loops[i]->thread, NULL);
+    s->n_threads = 0;
 }
 
 unsigned weir_loops(const weir_system *s) {
