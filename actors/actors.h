@@ -9,8 +9,8 @@
 /* Starts the actor "model": it loads a model on `load` and starts the others. */
 WEIR_API int weir__model_spawn(weir_system *s, weir_address *model, weir_error **error);
 
-/* Reads, packs and hands out units; owns the transfer stream. */
-int weir__residency_spawn(weir_system *s, weir__device *d, weir_address *out, weir_error **error);
+/* Reads, packs and hands out units; owns the transfer stream. c: the file that is open already, or NULL. */
+int weir__residency_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, weir_address *out, weir_error **error);
 /* The policy that keeps every unit resident and grants one standing run. */
 int weir__policy_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, weir_address residency, weir_address *out, weir_error **error);
 /* The expert provider of a model without experts. */
@@ -26,7 +26,8 @@ int weir__stepper_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, co
 
 typedef struct weir__generator_options {
     weir_address stepper, residency;
-    uint32_t context; /* positions of the KV pool */
+    weir_address model; /* whose end ends every request; 0: nobody's */
+    uint32_t context;   /* positions of the KV pool */
 } weir__generator_options;
 /* Turns requests into passes and tokens into text. */
 int weir__generator_spawn(weir_system *s, weir__checkpoint *c, const weir__generator_options *o, weir_address *out, weir_error **error);
@@ -38,6 +39,8 @@ void weir__write_key(weir_writer *w, const char *key);
 /* True if the message is a notice of the actor's own stream, and nobody's who learnt its address. */
 bool weir__own_notice(const weir_actor *self, const weir_message *m);
 
+/* Reads an address from the map of `use`: absent is 0. False: not an address, answered. */
+bool weir__read_neighbour(weir_actor *self, const weir_message *m, const char *key, weir_address *out);
 /* Makes the stream of an actor that was just spawned; on failure the actor is killed (its fini sees a NULL stream). */
 int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, const char *name, weir__stream **out, weir_error **error);
 

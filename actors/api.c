@@ -10,6 +10,7 @@ typedef struct request {
     uint64_t handle; /* what the caller knows it by */
     uint64_t id;     /* the generator's, 0: not yet known */
     bool cancelled;
+    weir_body *body; /* of `generate`, until it is sent */
     weir_piece_fn *piece;
     weir_done_fn *done;
     void *data;
@@ -21,7 +22,7 @@ struct weir_model {
     request *requests;
     uint64_t count;
     bool closed; /* by weir_model_free; given back with the last request */
-    weir_verb load, generate, next, cancel;
+    weir_verb load, info, generate, next, cancel;
 };
 
 static void release(weir_model *m) {
@@ -75,15 +76,21 @@ static void loader_fini(weir_system *s, void *state) {
 static const weir_handler loader_handlers[] = {{"progress", on_progress}, {NULL, NULL}};
 static const weir_behaviour loader_behaviour = {.name = "loader", .handlers = loader_handlers, .fini = loader_fini};
 
-static void on_loaded(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
-    loader *l = weir_state(self);
+/* The generator's address in the answer to `load` or `info`; 0: none. */
+static weir_address generator_in(const weir_message *reply) {
     weir_cursor value;
     int64_t a = 0;
+    bool named = weir_read_find(weir__options(weir_message_body(reply), 0), "generator", &value) && weir_read_int(&value, &a);
+    return named ? (weir_address)a : 0;
+}
+
+static void on_loaded(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
+    loader *l = weir_state(self);
     weir_error *wrong = NULL;
     (void)data;
-    if (!error && weir_read_find(weir__options(weir_message_body(reply), 0), "generator", &value) && weir_read_int(&value, &a) && a)
-        l->model->generator = (weir_address)a;
-    else if (!error)
+    if (!error)
+        l->model->generator = generator_in(reply);
+    if (!error && !l->model->generator)
         error = wrong = weir_error_new(WEIR_ETYPE, "model", NULL, "load: the answer names no generator");
     weir_exit(self, NULL);
     tell(l, error);
@@ -102,6 +109,7 @@ static weir_model *model_new(weir_system *s) {
         return NULL;
     *m = (weir_model){.system = s,
                       .load = weir_intern(s, "load"),
+                      .info = weir_intern(s, "info"),
                       .generate = weir_intern(s, "generate"),
                       .next = weir_intern(s, "next"),
                       .cancel = weir_intern(s, "cancel")};
@@ -244,6 +252,7 @@ static void request_end(request *r, const weir_finish *finish, const weir_error 
             *at = r->next;
             break;
         }
+    weir_body_free(r->body);
     weir__free(m->system, r);
     release(m);
 }
@@ -288,6 +297,16 @@ static void end_cancelled(request *r) {
     weir_error_free(error);
 }
 
+/* The generator was gone before it could be asked: the same as if it had died with the question. */
+static void end_with_error(request *r, const weir_error *error) {
+    bool gone = weir_error_code(error) == WEIR_ENOACTOR;
+    weir_error *e =
+        gone ? weir_error_new(WEIR_EEXITED, "generator", weir_error_ref(error), "the generator ended, and the generation with it")
+             : weir_error_ref(error);
+    request_end(r, NULL, e);
+    weir_error_free(e);
+}
+
 static void on_piece(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
     request *r = data;
     weir_finish finish;
@@ -295,7 +314,7 @@ static void on_piece(weir_actor *self, void *data, const weir_message *reply, co
     const char *text = "";
     size_t size = 0;
     if (error) {
-        request_end(r, NULL, error);
+        end_with_error(r, error);
         return;
     }
     weir_cursor map = weir__options(weir_message_body(reply), 0);
@@ -324,7 +343,7 @@ static void on_generated(weir_actor *self, void *data, const weir_message *reply
     request *r = data;
     int64_t id = 0;
     if (error) {
-        request_end(r, NULL, error);
+        end_with_error(r, error);
         return;
     }
     weir_cursor c = weir_read(weir_message_body(reply), NULL);
@@ -336,6 +355,45 @@ static void on_generated(weir_actor *self, void *data, const weir_message *reply
         return;
     }
     ask_next(self, r);
+}
+
+/* Asks for the generation; the body is taken, whatever comes back. */
+static int ask_generate(request *r) {
+    weir_model *m = r->model;
+    weir_body *b = r->body;
+    r->body = NULL;
+    return weir_call(weir_main_actor(m->system), m->generator, m->generate, b, -1, on_generated, r, NULL);
+}
+
+/* The model's generator died and was started anew: where it is now. */
+static void on_located(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
+    request *r = data;
+    weir_error *wrong = NULL;
+    (void)self;
+    if (r->cancelled) {
+        end_cancelled(r);
+        return;
+    }
+    if (!error && generator_in(reply))
+        r->model->generator = generator_in(reply);
+    int code = error ? weir_error_code(error) : ask_generate(r);
+    if (!code)
+        return;
+    wrong = weir_error_new(code, "model", error ? weir_error_ref(error) : NULL, "generate: the model has no generator: %s",
+                           error ? weir_error_text(error) : weir_code_text(code));
+    request_end(r, NULL, wrong);
+    weir_error_free(wrong);
+}
+
+/* `info` waits while the model starts parts anew. */
+static int begin_generate(request *r) {
+    weir_model *m = r->model;
+    if (!r->body)
+        return WEIR_ENOMEM;
+    ending e = {m->system, m->generator};
+    if (!has_ended(&e))
+        return ask_generate(r);
+    return weir_call(weir_main_actor(m->system), m->actor, m->info, NULL, -1, on_located, r, NULL);
 }
 
 static weir_body *generate_body(weir_model *m, const weir_generate_options *o) {
@@ -382,10 +440,11 @@ int weir_generate(weir_model *m, const weir_generate_options *o, weir_piece_fn *
         return weir_fail(error, WEIR_ENOMEM, "generate: no memory");
     *r = (request){.next = m->requests, .model = m, .handle = ++m->count, .piece = piece, .done = done, .data = data};
     m->requests = r;
-    weir_body *b = generate_body(m, o);
-    int code = b ? weir_call(weir_main_actor(m->system), m->generator, m->generate, b, -1, on_generated, r, NULL) : WEIR_ENOMEM;
+    r->body = generate_body(m, o);
+    int code = begin_generate(r);
     if (code) {
         m->requests = r->next;
+        weir_body_free(r->body);
         weir__free(m->system, r);
         return weir_fail(error, code, "generate: the generator cannot be asked");
     }

@@ -29,6 +29,16 @@ bool weir__own_notice(const weir_actor *self, const weir_message *m) {
     return weir_message_from(m) == weir_self(self);
 }
 
+bool weir__read_neighbour(weir_actor *self, const weir_message *m, const char *key, weir_address *out) {
+    int64_t address = 0;
+    weir_error *error = NULL;
+    bool ok = weir__option_int(weir__options(weir_message_body(m), 0), key, 0, INT64_MAX, &address, &error);
+    if (!ok)
+        weir_reply_error(self, m, error);
+    *out = (weir_address)address;
+    return ok;
+}
+
 int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, const char *name, weir__stream **out, weir_error **error) {
     int code = weir__stream_new(d, owner, name, out, error);
     if (code)

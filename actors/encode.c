@@ -29,8 +29,20 @@ static void on_encoded(weir_actor *self, void *data, const weir_message *reply, 
     weir__free(g->system, f);
 }
 
+bool weir__residency_there(const weir__generator *g, weir_error **error) {
+    if (weir__actor(g->system, g->options.residency))
+        return true;
+    weir_fail(error, WEIR_EBUSY, "residency, which encodes long texts, restarts");
+    return false;
+}
+
 static void forward_encode(weir_actor *self, const weir_message *m) {
     weir__generator *g = weir_state(self);
+    weir_error *busy = NULL;
+    if (!weir__residency_there(g, &busy)) {
+        weir_reply_error(self, m, busy);
+        return;
+    }
     weir__forwarded *f = weir__alloc(g->system, sizeof *f);
     if (!f) {
         weir_reply_error(self, m, weir_error_new(WEIR_ENOMEM, NULL, NULL, "tokenize: no memory"));

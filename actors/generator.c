@@ -31,7 +31,7 @@ static void deliver(weir_actor *self, weir__request *r) {
 
 /* A request that fails before `generate` was answered is told there. */
 static void fail_request(weir_actor *self, weir__request *r, weir_error *error) {
-    if (r->state == WEIR__OPENING) {
+    if (weir__request_unopened(r)) {
         weir_answer_error(self, r->opening, error);
         end_request(self, r);
         return;
@@ -46,13 +46,32 @@ static void cancel_request(weir_actor *self, weir__request *r) {
     if (b && !weir_send(self, g->options.stepper, g->cancel, b)) /* if it cannot be told, the pass ends by itself, without this request */
         g->cancelled = g->tag;
     weir_error *error = weir_error_new(WEIR_ECANCELLED, NULL, NULL, "request %llu was cancelled", (unsigned long long)r->id);
-    if (r->state == WEIR__OPENING)
+    if (weir__request_unopened(r))
         weir_answer_error(self, r->opening, error);
     else if (r->reading)
         weir_answer_error(self, r->reader, error);
     else
         weir_error_free(error);
     end_request(self, r);
+}
+
+/* ---- the stepper may be gone ---- */
+
+/* Asked before its `down` may have come. */
+static bool stepper_there(const weir__generator *g) {
+    return !g->stepper_gone && weir__actor(g->system, g->options.stepper);
+}
+
+/* What a sequence held is gone with its stepper: the requests that have one end. */
+static void fail_sequences(weir_actor *self, const weir_error *why) {
+    weir__generator *g = weir_state(self);
+    for (weir__request *r = g->requests, *next; r; r = next) {
+        next = r->next;
+        if (r->sequence && r->state != WEIR__ENDED)
+            fail_request(self, r,
+                         weir_error_new(WEIR_EEXITED, "stepper", why ? weir_error_ref(why) : NULL,
+                                        "the stepper ended, and with it what request %llu had written", (unsigned long long)r->id));
+    }
 }
 
 /* ---- the pass ---- */
@@ -210,7 +229,7 @@ static void on_pass(weir_actor *self, void *data, const weir_message *reply, con
 
 static void schedule(weir_actor *self) {
     weir__generator *g = weir_state(self);
-    if (g->tag)
+    if (g->tag || !stepper_there(g))
         return;
     choose(g);
     if (!g->n_in_pass)
@@ -245,6 +264,10 @@ static void on_opened(weir_actor *self, void *data, const weir_message *reply, c
             close_sequence(self, (uint64_t)sequence);
         return;
     }
+    if (error && !stepper_there(g)) {
+        r->state = WEIR__WAITING;
+        return;
+    }
     r->sequence = (uint64_t)sequence;
     weir_body *b = error ? NULL : weir_pack(g->system, "u", r->id);
     if (!b || !sequence) {
@@ -255,6 +278,16 @@ static void on_opened(weir_actor *self, void *data, const weir_message *reply, c
     r->state = WEIR__READY;
     weir_answer(self, r->opening, b);
     schedule(self);
+}
+
+static void ask_sequence(weir_actor *self, weir__request *r) {
+    weir__generator *g = weir_state(self);
+    r->state = stepper_there(g) ? WEIR__OPENING : WEIR__WAITING;
+    if (r->state == WEIR__WAITING)
+        return;
+    int code = weir_call(self, g->options.stepper, g->open, NULL, 0, on_opened, (void *)(uintptr_t)r->id, NULL);
+    if (code)
+        fail_request(self, r, weir_error_new(code, NULL, NULL, "generate: a sequence cannot be asked for"));
 }
 
 static void open_sequence(weir_actor *self, weir__request *r) {
@@ -275,9 +308,7 @@ static void open_sequence(weir_actor *self, weir__request *r) {
         fail_request(self, r, error ? error : weir_error_new(WEIR_ENOMEM, NULL, NULL, "generate: no memory"));
         return;
     }
-    int code = weir_call(self, g->options.stepper, g->open, NULL, 0, on_opened, (void *)(uintptr_t)r->id, NULL);
-    if (code)
-        fail_request(self, r, weir_error_new(code, NULL, NULL, "generate: a sequence cannot be asked for"));
+    ask_sequence(self, r);
 }
 
 static void on_encoded(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
@@ -349,6 +380,8 @@ static bool read_prompt(weir_actor *self, weir__request *r, bool *asked, weir_er
     }
     if (weir__encode_size(value) <= WEIR_TOKENIZE_INLINE)
         return !weir__encode_value(g->system, g->tokenizer, value, false, true, &r->prompt, error);
+    if (!weir__residency_there(g, error))
+        return false;
     *asked = true;
     int code = encode_elsewhere(self, r, value);
     if (code)
@@ -385,7 +418,7 @@ static weir__request *asked_request(weir_actor *self, const weir_message *m) {
 
 static void on_next(weir_actor *self, const weir_message *m) {
     weir__request *r = asked_request(self, m);
-    if (!r || r->reading || r->state == WEIR__OPENING) {
+    if (!r || r->reading || weir__request_unopened(r)) {
         weir_reply_error(
             self, m,
             weir_error_new(r ? WEIR_EBUSY : WEIR_ENOENT, NULL, NULL, r ? "next: somebody waits already" : "next: no such request"));
@@ -404,9 +437,50 @@ static void on_cancel(weir_actor *self, const weir_message *m) {
         cancel_request(self, r);
 }
 
+/* ---- neighbours ---- */
+
+static void on_use(weir_actor *self, const weir_message *m) {
+    weir__generator *g = weir_state(self);
+    weir_address stepper, residency;
+    if (!weir__read_neighbour(self, m, "stepper", &stepper) || !weir__read_neighbour(self, m, "residency", &residency))
+        return;
+    if (stepper && stepper != g->options.stepper) {
+        if (weir_monitor(self, stepper)) {
+            weir_reply_error(self, m, weir_error_new(WEIR_ENOMEM, NULL, NULL, "use: the stepper cannot be watched"));
+            return;
+        }
+        fail_sequences(self, NULL); /* which still belong to the one before */
+        weir_demonitor(self, g->options.stepper);
+        g->options.stepper = stepper;
+        g->stepper_gone = false;
+    }
+    g->options.residency = residency ? residency : g->options.residency;
+    weir_reply(self, m, NULL);
+    for (weir__request *r = g->requests, *next; r; r = next) {
+        next = r->next;
+        if (r->state == WEIR__WAITING)
+            ask_sequence(self, r);
+    }
+}
+
+static void model_down(weir_actor *self, const weir_error *why) {
+    weir__generator *g = weir_state(self);
+    g->stepper_gone = true;
+    for (weir__request *r = g->requests, *next; r; r = next) {
+        next = r->next;
+        if (r->state != WEIR__ENDED)
+            fail_request(self, r, weir_error_new(WEIR_EEXITED, "model", why ? weir_error_ref(why) : NULL, "the model ended"));
+    }
+}
+
 static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
     weir__generator *g = weir_state(self);
-    (void)why;
+    if (who == g->options.model)
+        model_down(self, why);
+    if (who == g->options.stepper) {
+        g->stepper_gone = true;
+        fail_sequences(self, why);
+    }
     for (weir__request *r = g->requests, *next; r; r = next) {
         next = r->next;
         if (r->owner == who)
@@ -428,7 +502,7 @@ static void fini(weir_system *s, void *state) {
 }
 
 static const weir_handler handlers[] = {
-    {"generate", on_generate},           {"next", on_next}, {"cancel", on_cancel}, {"tokenize", weir__on_tokenize},
+    {"generate", on_generate},           {"use", on_use}, {"next", on_next}, {"cancel", on_cancel}, {"tokenize", weir__on_tokenize},
     {"detokenize", weir__on_detokenize}, {NULL, NULL}};
 const weir_behaviour weir__generator_behaviour = {.name = "generator", .handlers = handlers, .down = on_down, .fini = fini};
 
@@ -445,5 +519,14 @@ int weir__generator_spawn(weir_system *s, weir__checkpoint *c, const weir__gener
                            .pass = weir_intern(s, "pass"),
                            .cancel = weir_intern(s, "cancel"),
                            .encode = weir_intern(s, "encode")};
-    return weir_spawn(s, &weir__generator_behaviour, g, NULL, out, error);
+    int code = weir_spawn(s, &weir__generator_behaviour, g, NULL, out, error);
+    if (code)
+        return code;
+    weir_actor *self = weir__actor(s, *out);
+    code = weir_monitor(self, o->stepper);
+    if (!code && o->model)
+        code = weir_monitor(self, o->model);
+    if (code)
+        weir_kill(s, *out);
+    return code ? weir_fail(error, code, "generator: no memory to watch the stepper") : WEIR_OK;
 }

@@ -7,6 +7,7 @@
 
 enum weir__request_state {
     WEIR__OPENING, /* waits for its ids or its sequence */
+    WEIR__WAITING, /* has its ids; asks for a sequence when there is a stepper again */
     WEIR__READY,   /* may be part of the next pass */
     WEIR__IN_PASS,
     WEIR__STALLED, /* its reader is WEIR_CREDIT pieces behind */
@@ -63,6 +64,7 @@ typedef struct weir__generator {
     int64_t cancelled;                    /* tag of the pass that this actor cancelled last */
     uint64_t in_pass[WEIR_MAX_SEQUENCES]; /* request of each run, 0: cancelled meanwhile */
     uint32_t n_in_pass;
+    bool stepper_gone; /* until `use` names another one nothing is asked of it */
     weir_verb open, close, pass, cancel, encode;
 } weir__generator;
 
@@ -80,7 +82,14 @@ int weir__request_finish(weir__generator *g, weir__request *r, const char *reaso
 bool weir__request_deliver(weir_actor *self, weir__request *r);
 void weir__request_fail(weir__request *r, weir_error *error); /* taken */
 
+/* True while `generate` has not been answered. */
+static inline bool weir__request_unopened(const weir__request *r) {
+    return r->state == WEIR__OPENING || r->state == WEIR__WAITING;
+}
+
 /* encode.c */
+/* False: it restarts, and what it would do for us is EBUSY. */
+bool weir__residency_there(const weir__generator *g, weir_error **error);
 void weir__on_tokenize(weir_actor *self, const weir_message *m);
 void weir__on_detokenize(weir_actor *self, const weir_message *m);
 

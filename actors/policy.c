@@ -30,12 +30,23 @@ static weir_error *state_error(const char *text) {
 
 static void warm_next(weir_actor *self);
 
+static void drop_blobs(policy *p) {
+    for (uint32_t i = 0; p->blobs && i < p->total; i++) {
+        weir__buffer_unref(p->blobs[i]);
+        p->blobs[i] = NULL;
+    }
+    p->asked = p->there = 0;
+    p->bytes = 0;
+}
+
+/* After a failure it may be asked for again. */
 static void warm_end(weir_actor *self) {
     policy *p = weir_state(self);
     p->warming = false;
-    if (p->failed)
+    if (p->failed) {
+        drop_blobs(p);
         weir_answer_error(self, p->warm_to, p->failed);
-    else
+    } else
         weir__answer_made(self, p->warm_to, weir_pack(p->system, "u", p->bytes));
     p->failed = NULL;
 }
@@ -87,6 +98,16 @@ static void on_warm(weir_actor *self, const weir_message *m) {
     p->warming = true;
     p->warm_to = weir_defer(self, m);
     warm_next(self);
+}
+
+/* Where to ask from now on. */
+static void on_use(weir_actor *self, const weir_message *m) {
+    policy *p = weir_state(self);
+    weir_address residency;
+    if (!weir__read_neighbour(self, m, "residency", &residency))
+        return;
+    p->residency = residency ? residency : p->residency;
+    weir_reply(self, m, NULL);
 }
 
 /* ---- the transaction of a pass ---- */
@@ -211,16 +232,16 @@ static void on_stats(weir_actor *self, const weir_message *m) {
 static void fini(weir_system *s, void *state) {
     policy *p = state;
     weir__stream_close(p->stream);
-    for (uint32_t i = 0; p->blobs && i < p->total; i++)
-        weir__buffer_unref(p->blobs[i]);
+    drop_blobs(p);
     weir__free(s, p->blobs);
     weir_error_free(p->failed);
     weir__checkpoint_unref(p->checkpoint);
     weir__free(s, p);
 }
 
-static const weir_handler handlers[] = {{"warm", on_warm},     {"begin", on_begin}, {"acquire", on_acquire}, {"complete", on_complete},
-                                        {"finish", on_finish}, {"abort", on_abort}, {"stats", on_stats},     {NULL, NULL}};
+static const weir_handler handlers[] = {{"warm", on_warm},       {"use", on_use},           {"begin", on_begin},
+                                        {"acquire", on_acquire}, {"complete", on_complete}, {"finish", on_finish},
+                                        {"abort", on_abort},     {"stats", on_stats},       {NULL, NULL}};
 const weir_behaviour weir__policy_behaviour = {.name = "policy", .handlers = handlers, .down = on_down, .fini = fini};
 
 int weir__policy_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, weir_address residency, weir_address *out,

@@ -273,11 +273,11 @@ static const weir_handler handlers[] = {
     {"open", on_open}, {"fetch", on_fetch}, {"encode", on_encode}, {"work_done", on_work_done}, {NULL, NULL}};
 const weir_behaviour weir__residency_behaviour = {.name = "residency", .handlers = handlers, .fini = fini};
 
-int weir__residency_spawn(weir_system *s, weir__device *d, weir_address *out, weir_error **error) {
+int weir__residency_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, weir_address *out, weir_error **error) {
     residency *r = weir__alloc(s, sizeof *r);
     if (!r)
         return weir_fail(error, WEIR_ENOMEM, "residency: no memory");
-    *r = (residency){.system = s, .device = d, .work_done = weir_intern(s, "work_done")};
+    *r = (residency){.system = s, .device = d, .checkpoint = c ? weir__checkpoint_ref(c) : NULL, .work_done = weir_intern(s, "work_done")};
     int code = weir_spawn(s, &weir__residency_behaviour, r, NULL, out, error);
     return code ? code : weir__actor_stream(s, *out, d, "residency", &r->stream, error);
 }

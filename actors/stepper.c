@@ -3,25 +3,13 @@
 
 #define MAX_QUEUED 64 /* passes that wait; a caller beyond that is told EBUSY */
 
+static void start_next(weir_actor *self);
+
 static void reply_error(weir_actor *self, const weir_message *m, int code, weir_error *error) {
     weir_reply_error(self, m, error ? error : weir_error_new(code, NULL, NULL, "%s", weir_code_text(code)));
 }
 
 /* ---- prepare ---- */
-
-static void on_banks(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
-    weir_reply_to to = ((weir__stepper *)data)->preparing;
-    int64_t banks = 0;
-    weir_cursor c = weir_read(reply ? weir_message_body(reply) : NULL, NULL);
-    if (error)
-        weir_answer_error(self, to, weir_error_ref(error));
-    else if (!weir_read_int(&c, &banks) || banks != 0)
-        weir_answer_error(
-            self, to,
-            weir_error_new(WEIR_EUNSUPPORTED, NULL, NULL, "the expert provider has %lld banks, the model none", (long long)banks));
-    else
-        weir_answer(self, to, NULL);
-}
 
 static void unprepare(weir__stepper *s) {
     for (uint32_t u = 0; s->leases && u <= s->units; u++)
@@ -36,7 +24,28 @@ static void unprepare(weir__stepper *s) {
     s->leases = NULL;
 }
 
-static int prepare(weir__stepper *s, weir_error **error) {
+/* Nothing is on the stream: it may be asked for again. */
+static void prepare_failed(weir_actor *self, weir_error *error) {
+    weir__stepper *s = weir_state(self);
+    unprepare(s);
+    weir_answer_error(self, s->preparing, error);
+}
+
+static void on_banks(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
+    weir__stepper *s = data;
+    int64_t banks = 0;
+    weir_cursor c = weir_read(reply ? weir_message_body(reply) : NULL, NULL);
+    if (error)
+        prepare_failed(self, weir_error_ref(error));
+    else if (!weir_read_int(&c, &banks) || banks != 0)
+        prepare_failed(
+            self, weir_error_new(WEIR_EUNSUPPORTED, NULL, NULL, "the expert provider has %lld banks, the model none", (long long)banks));
+    else
+        weir_answer(self, s->preparing, NULL);
+}
+
+static int prepare(weir_actor *self, weir_error **error) {
+    weir__stepper *s = weir_state(self);
     const weir__forward_options *o = &s->options.forward;
     int32_t limit = weir__checkpoint_config(s->checkpoint)->context;
     int code = weir__kv_new(s->system, o->context, (uint32_t)limit, &s->kv, error);
@@ -46,6 +55,8 @@ static int prepare(weir__stepper *s, weir_error **error) {
     s->leases = weir__alloc(s->system, sizeof *s->leases * (s->units + 1));
     if (!code && (!s->granted || !s->leases))
         code = weir_fail(error, WEIR_ENOMEM, "stepper: no memory");
+    if (!code)
+        code = weir_monitor(self, s->options.policy);
     if (!code)
         code = weir__stream_run(s->stream, s->forward->tables);
     return code ? code : weir__stream_notify(s->stream, s->self, s->tables_done, 0);
@@ -58,7 +69,7 @@ static void on_prepare(weir_actor *self, const weir_message *m) {
         reply_error(self, m, WEIR_EBUSY, NULL);
         return;
     }
-    int code = prepare(s, &error);
+    int code = prepare(self, &error);
     if (code) {
         unprepare(s);
         reply_error(self, m, code, error);
@@ -79,7 +90,7 @@ static void on_tables_done(weir_actor *self, const weir_message *m) {
         return;
     int code = status ? (int)status : weir_call(self, s->options.experts, s->banks, NULL, 0, on_banks, s, NULL);
     if (code)
-        weir_answer_error(self, s->preparing, weir_error_new(code, NULL, NULL, "preparing the stepper: %s", weir_code_text(code)));
+        prepare_failed(self, weir_error_new(code, NULL, NULL, "preparing the stepper: %s", weir_code_text(code)));
 }
 
 /* ---- sequences ---- */
@@ -148,9 +159,69 @@ static void drop_queued(weir_actor *self, weir_address who, const int64_t *tag) 
     }
 }
 
+/* ---- who is asked for units ---- */
+
+/* What another policy granted is not to be run any more, nor kept. */
+static void drop_grants(weir__stepper *s) {
+    for (uint32_t u = 0; s->leases && u <= s->units; u++) {
+        weir__buffer_unref(s->leases[u]);
+        s->leases[u] = NULL;
+        s->granted[u] = false;
+    }
+    s->generation = 0;
+}
+
+/* Between two passes. */
+static void take_neighbours(weir_actor *self) {
+    weir__stepper *s = weir_state(self);
+    if (s->policy_gone || s->next_policy)
+        drop_grants(s);
+    if (s->next_policy) {
+        weir_demonitor(self, s->options.policy);
+        s->options.policy = s->next_policy;
+        s->policy_gone = false;
+    }
+    if (s->next_experts)
+        s->options.experts = s->next_experts;
+    s->next_policy = s->next_experts = 0;
+}
+
+static void on_use(weir_actor *self, const weir_message *m) {
+    weir__stepper *s = weir_state(self);
+    weir_address policy, experts;
+    if (!weir__read_neighbour(self, m, "policy", &policy) || !weir__read_neighbour(self, m, "experts", &experts))
+        return;
+    if (policy && policy != s->options.policy) {
+        if (weir_monitor(self, policy)) {
+            reply_error(self, m, WEIR_ENOMEM, NULL);
+            return;
+        }
+        if (s->next_policy && s->next_policy != policy)
+            weir_demonitor(self, s->next_policy);
+        s->next_policy = policy;
+    }
+    s->next_experts = experts;
+    weir_reply(self, m, NULL);
+    start_next(self);
+}
+
+static void policy_down(weir_actor *self, const weir_error *why) {
+    weir__stepper *s = weir_state(self);
+    s->policy_gone = true;
+    if (s->current)
+        weir__drive_fail(
+            self, s->current,
+            weir_error_new(WEIR_EEXITED, "policy", why ? weir_error_ref(why) : NULL, "the policy ended while a pass was under way"));
+    else
+        take_neighbours(self);
+}
+
 static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
     weir__stepper *s = weir_state(self);
-    (void)why;
+    if (who == s->next_policy)
+        s->next_policy = 0;
+    if (who == s->options.policy)
+        policy_down(self, why);
     for (int32_t i = 0; i < WEIR_MAX_SEQUENCES; i++)
         if (s->sequences[i] && s->owners[i] == who)
             close_slot(self, i);
@@ -163,7 +234,10 @@ static void on_down(weir_actor *self, weir_address who, const weir_error *why) {
 
 static void start_next(weir_actor *self) {
     weir__stepper *s = weir_state(self);
-    if (s->current || !s->queue)
+    if (s->current)
+        return;
+    take_neighbours(self);
+    if (!s->queue || s->policy_gone)
         return;
     s->current = s->queue;
     s->queue = s->queue->next;
@@ -241,15 +315,10 @@ static void fini(weir_system *system, void *state) {
     weir__free(system, s);
 }
 
-static const weir_handler handlers[] = {{"prepare", on_prepare},
-                                        {"open", on_open},
-                                        {"close", on_close},
-                                        {"pass", on_pass},
-                                        {"cancel", on_cancel},
-                                        {"unit_done", on_unit_done},
-                                        {"pass_done", on_pass_done},
-                                        {"tables_done", on_tables_done},
-                                        {NULL, NULL}};
+static const weir_handler handlers[] = {
+    {"prepare", on_prepare},         {"open", on_open}, {"close", on_close},         {"pass", on_pass},
+    {"cancel", on_cancel},           {"use", on_use},   {"unit_done", on_unit_done}, {"pass_done", on_pass_done},
+    {"tables_done", on_tables_done}, {NULL, NULL}};
 const weir_behaviour weir__stepper_behaviour = {.name = "stepper", .handlers = handlers, .down = on_down, .fini = fini};
 
 int weir__stepper_spawn(weir_system *system, weir__device *d, weir__checkpoint *c, const weir__stepper_options *o, weir_address *out,

@@ -54,9 +54,11 @@ typedef struct weir__stepper {
     uint64_t passes;
     weir_reply_to preparing; /* the answer to `prepare`, until the expert provider has answered */
     uint32_t units;
-    int64_t generation;    /* of the policy's standing grants */
-    bool *granted;         /* [units + 1] */
-    weir__buffer **leases; /* [units + 1] blobs that the slots point at */
+    int64_t generation;                     /* of the policy's standing grants */
+    bool policy_gone;                       /* passes wait until another one is named */
+    weir_address next_policy, next_experts; /* for the passes after the current one, 0: as they are */
+    bool *granted;                          /* [units + 1] */
+    weir__buffer **leases;                  /* [units + 1] blobs that the slots point at */
     weir_verb begin, acquire, complete, finish, abort, banks, unit_done, pass_done, tables_done;
 } weir__stepper;
 

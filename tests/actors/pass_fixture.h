@@ -56,7 +56,7 @@ typedef struct run {
     const char *logits; /* "none", "last", "all" */
 } run;
 
-static inline answer ask_pass(weir_system *s, weir_address stepper, const run *runs, size_t n) {
+static inline weir_body *pass_body(weir_system *s, const run *runs, size_t n) {
     weir_writer *w = weir_write_begin(s);
     weir_write_map(w);
     weir_write_str(w, "return_logits", 13);
@@ -76,7 +76,11 @@ static inline answer ask_pass(weir_system *s, weir_address stepper, const run *r
     }
     weir_write_close(w);
     weir_write_close(w);
-    return ask(s, stepper, "pass", weir_write_end(w));
+    return weir_write_end(w);
+}
+
+static inline answer ask_pass(weir_system *s, weir_address stepper, const run *runs, size_t n) {
+    return ask(s, stepper, "pass", pass_body(s, runs, n));
 }
 
 /* The logits of a reply; counted by the body. */

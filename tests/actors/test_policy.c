@@ -11,6 +11,7 @@ typedef struct asking {
     char log[1024];
     const char *fail_at; /* verb */
     int64_t fail_unit;   /* for acquire and complete */
+    bool dies;           /* in the next begin */
     int aborts;
     int64_t aborted_lease; /* -1: none */
 } asking;
@@ -43,7 +44,9 @@ static weir_handle blob(asking *p, int64_t unit) {
 
 static void on_begin(weir_actor *self, const weir_message *m) {
     asking *p = weir_state(self);
-    if (!failing(self, m, "begin", -1))
+    if (p->dies)
+        weir_exit(self, weir_error_new(WEIR_EINJECTED, NULL, NULL, "the policy dies"));
+    else if (!failing(self, m, "begin", -1))
         weir_reply(self, m, weir_pack(weir_system_of(self), "i[[i[h]]]", INT64_C(1), (int64_t)UNITS, blob(p, UNITS)));
 }
 static void on_acquire(weir_actor *self, const weir_message *m) {
@@ -90,7 +93,7 @@ static void bench_open(bench *b, enum weir_driver driver) {
     *b = (bench){.system = new_system(driver, 1)};
     weir_system *s = b->system;
     assert_int_equal(weir__device_cpu(s, 2, &b->device, NULL), WEIR_OK);
-    assert_int_equal(weir__residency_spawn(s, b->device, &b->residency, NULL), WEIR_OK);
+    assert_int_equal(weir__residency_spawn(s, b->device, NULL, &b->residency, NULL), WEIR_OK);
     answer a = ask(s, b->residency, "open", weir_pack(s, "s", LLAMA));
     b->checkpoint = weir__checkpoint_ref(handle_of(&a, "checkpoint"));
     weir_body_free(a.body);
@@ -200,14 +203,56 @@ static void a_kernel_that_fails_under_a_lease_is_one_abort(void **state) {
     }
 }
 
-static void a_policy_that_dies_fails_the_pass(void **state) {
+/* The sequences stay: they are the stepper's. */
+static void a_policy_that_dies_fails_the_pass_and_later_ones_wait_for_another(void **state) {
+    (void)state;
+    for (int driver = WEIR_DRIVER_EV; driver <= WEIR_DRIVER_TEST; driver++) {
+        bench b;
+        bench_open(&b, driver);
+        weir_system *s = b.system;
+        uint64_t sequence = open_sequence(s, b.stepper);
+        b.asking.dies = true;
+        answer a = bench_pass(&b, sequence), waiting = {0};
+        assert_int_equal(a.code, WEIR_EEXITED);
+        assert_non_null(strstr(a.error, "asking"));
+        b.asking.dies = false;
+        run r = {sequence, 0, prompt, 7, "all"};
+        assert_int_equal(
+            weir_call(weir_main_actor(s), b.stepper, weir_intern(s, "pass"), pass_body(s, &r, 1), -1, on_answer, &waiting, NULL), WEIR_OK);
+        assert_int_equal(ask(s, b.stepper, "cancel", weir_pack(s, "i", INT64_C(77))).code, 0);
+        assert_false(waiting.ended);
+        assert_int_equal(weir_spawn(s, &asking_behaviour, &b.asking, NULL, &b.policy, NULL), WEIR_OK);
+        assert_int_equal(ask(s, b.stepper, "use", weir_pack(s, "{su}", "policy", b.policy)).code, 0);
+        assert_int_equal(weir_system_run(s, answer_ended, &waiting, NULL), WEIR_OK);
+        same_as_resident(&waiting);
+        weir_body_free(waiting.body);
+        bench_close(&b);
+    }
+}
+
+static void another_policy_takes_over_between_two_passes(void **state) {
     (void)state;
     bench b;
     bench_open(&b, WEIR_DRIVER_EV);
-    uint64_t sequence = open_sequence(b.system, b.stepper);
-    weir_kill(b.system, b.policy);
+    weir_system *s = b.system;
+    asking second = {.fail_at = NULL};
+    weir_address other;
+    memcpy(second.blobs, b.asking.blobs, sizeof second.blobs);
+    uint64_t sequence = open_sequence(s, b.stepper);
+    assert_int_equal(weir_spawn(s, &asking_behaviour, &second, NULL, &other, NULL), WEIR_OK);
+    answer under_way = {0};
+    run r = {sequence, 0, prompt, 7, "all"};
+    assert_int_equal(weir_call(weir_main_actor(s), b.stepper, weir_intern(s, "pass"), pass_body(s, &r, 1), -1, on_answer, &under_way, NULL),
+                     WEIR_OK);
+    assert_int_equal(ask(s, b.stepper, "use", weir_pack(s, "{su}", "policy", other)).code, 0);
+    assert_int_equal(weir_system_run(s, answer_ended, &under_way, NULL), WEIR_OK);
+    same_as_resident(&under_way);
+    assert_string_equal(second.log, ""); /* the pass that had begun is the first one's to its end */
     answer a = bench_pass(&b, sequence);
-    assert_true(a.code == WEIR_ENOACTOR || a.code == WEIR_EKILLED || a.code == WEIR_EEXITED);
+    same_as_resident(&a);
+    assert_string_equal(second.log, b.asking.log);
+    weir_body_free(under_way.body);
+    weir_body_free(a.body);
     bench_close(&b);
 }
 
@@ -243,7 +288,8 @@ int main(void) {
         cmocka_unit_test(a_policy_that_is_asked_for_every_unit_gives_the_same_bits),
         cmocka_unit_test(a_fault_in_any_verb_is_one_abort_and_the_next_pass_is_right),
         cmocka_unit_test(a_kernel_that_fails_under_a_lease_is_one_abort),
-        cmocka_unit_test(a_policy_that_dies_fails_the_pass),
+        cmocka_unit_test(a_policy_that_dies_fails_the_pass_and_later_ones_wait_for_another),
+        cmocka_unit_test(another_policy_takes_over_between_two_passes),
         cmocka_unit_test(a_pass_beyond_what_is_written_is_refused),
         cmocka_unit_test(one_bad_run_does_not_fail_the_others),
     };

@@ -1,0 +1,67 @@
+/* describe.c: what a loaded model says of itself (model.h): its members' addresses and what its file says. */
+#include <string.h>
+
+#include "model.h"
+
+static void put_str(weir_writer *w, const char *key, const char *value, size_t size) {
+    weir__write_key(w, key);
+    weir_write_str(w, value, size);
+}
+
+static void put_int(weir_writer *w, const char *key, uint64_t value) {
+    weir__write_key(w, key);
+    weir_write_uint(w, value);
+}
+
+static void put_gguf_string(weir_writer *w, const char *key, const weir__gguf *g, const char *from) {
+    weir__string s;
+    if (weir__gguf_find(g, from) && !weir__gguf_get_string(g, from, true, &s, NULL))
+        put_str(w, key, s.data, s.size);
+}
+
+static void put_tokenizer(weir_writer *w, const weir__tokenizer *t) {
+    weir__write_key(w, "tokenizer");
+    weir_write_bool(w, t != NULL);
+    if (!t)
+        return;
+    weir__write_key(w, "bos");
+    weir_write_int(w, weir__tokenizer_bos(t));
+    weir__write_key(w, "eos");
+    weir_write_int(w, weir__tokenizer_eos(t));
+}
+
+weir_body *weir__model_describe(const weir__model *m) {
+    const weir__config *c = weir__checkpoint_config(m->checkpoint);
+    const weir__gguf *g = weir__checkpoint_gguf(m->checkpoint);
+    weir_writer *w = weir_write_begin(m->system);
+    weir_write_map(w);
+    for (int i = 0; i < WEIR__MEMBERS; i++)
+        put_int(w, weir__member_names[i], m->members[i].address);
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {{"layers", (uint64_t)c->layers},
+                   {"width", (uint64_t)c->width},
+                   {"heads", (uint64_t)c->heads},
+                   {"kv_heads", (uint64_t)c->kv_heads},
+                   {"head_dim", (uint64_t)c->head_dim},
+                   {"ffn", (uint64_t)c->ffn},
+                   {"vocab", (uint64_t)c->vocab},
+                   {"context", m->options.context},
+                   {"tile", m->options.tile},
+                   {"threads", weir__device_threads(m->device)},
+                   {"bytes", weir__checkpoint_bytes(m->checkpoint)},
+                   {"parameters", weir__checkpoint_parameters(m->checkpoint)}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        put_int(w, numbers[i].key, numbers[i].value);
+    put_str(w, "path", m->path, strlen(m->path));
+    put_str(w, "device", weir__device_detail(m->device), strlen(weir__device_detail(m->device)));
+    put_str(w, "activations", m->options.activations_f32 ? "f32" : "int8", m->options.activations_f32 ? 3 : 4);
+    put_str(w, "kv", m->options.kv_f32 ? "f32" : "f16", 3);
+    put_gguf_string(w, "architecture", g, "general.architecture");
+    put_gguf_string(w, "name", g, "general.name");
+    put_gguf_string(w, "template", g, "tokenizer.chat_template");
+    put_tokenizer(w, weir__checkpoint_tokenizer(m->checkpoint, NULL));
+    weir_write_close(w);
+    return weir_write_end(w);
+}
