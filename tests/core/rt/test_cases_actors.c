@@ -342,11 +342,67 @@ static void actors_A45_a_slow_subscriber_delays_nobody(void **state) {
     fixture_close(&f);
 }
 
+/* ---- A23: the end of a run while messages are on their way between loops ---- */
+
+enum { LOOPS = 3, IN_FLIGHT = 100000, HOPS = 1 };
+
+typedef struct stage {
+    weir_address next;
+    _Atomic int64_t handled;
+} stage;
+
+/* Goes on to the next loop; the last hop keeps it. Room is there for all. */
+static void on_parcel(weir_actor *self, const weir_message *m) {
+    stage *s = weir_state(self);
+    int64_t left = first_int(m);
+    atomic_fetch_add(&s->handled, 1);
+    if (left > 0)
+        assert_int_equal(weir_send(self, s->next, weir_message_verb(m), weir_pack(weir_system_of(self), "i", left - 1)), WEIR_OK);
+}
+
+static const weir_handler stage_handlers[] = {{"parcel", on_parcel}, {NULL, NULL}};
+static const weir_behaviour stage_behaviour = {.name = "stage", .handlers = stage_handlers};
+
+static int64_t parcels(enum weir_driver driver, uint64_t seed) {
+    fixture f = {.s = NULL};
+    stage st[LOOPS];
+    weir_address a[LOOPS];
+    weir_system_options o = {.driver = driver, .seed = seed, .workers = LOOPS - 1, .alloc = counter_alloc, .alloc_data = &f.memory};
+    int64_t handled = 0;
+    memset(st, 0, sizeof st);
+    assert_int_equal(weir_system_new(&o, &f.s, NULL), WEIR_OK);
+    f.main = weir_main_actor(f.s);
+    for (int i = 0; i < LOOPS; i++) {
+        weir_spawn_options wide = {.loop = WEIR_LOOP_MAIN + i, .mailbox_messages = (HOPS + 1) * IN_FLIGHT};
+        assert_int_equal(weir_spawn(f.s, &stage_behaviour, &st[i], &wide, &a[i], NULL), WEIR_OK);
+    }
+    for (int i = 0; i < LOOPS; i++)
+        st[i].next = a[(i + 1) % LOOPS];
+    for (int i = 0; i < IN_FLIGHT; i++)
+        fixture_send(&f, a[i % LOOPS], "parcel", HOPS);
+    fixture_run(&f);
+    for (int i = 0; i < LOOPS; i++)
+        handled += atomic_load(&st[i].handled);
+    weir_system_stats s = stats_of(f.s);
+    assert_int_equal(s.sent, handled);
+    assert_int_equal(s.handled, handled);
+    fixture_close(&f);
+    return handled;
+}
+
+static void actors_A23_a_run_ends_only_when_no_message_is_under_way(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(parcels(WEIR_DRIVER_EV, 0), (int64_t)IN_FLIGHT * (HOPS + 1));
+    assert_int_equal(parcels(WEIR_DRIVER_TEST, 23), (int64_t)IN_FLIGHT * (HOPS + 1));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(actors_A7_a_held_actor_sees_no_other_message_between_call_and_reply),
         cmocka_unit_test(actors_A19_a_faster_producer_meets_the_default_bound),
         cmocka_unit_test(actors_A21_a_cycle_under_pressure_goes_on),
+        cmocka_unit_test(actors_A23_a_run_ends_only_when_no_message_is_under_way),
         cmocka_unit_test(actors_A25_writers_outlive_their_logger),
         cmocka_unit_test(actors_A33_an_ended_waiter_leaves_the_others_in_order),
         cmocka_unit_test(actors_A45_a_slow_subscriber_delays_nobody),

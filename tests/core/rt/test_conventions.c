@@ -1,4 +1,4 @@
-/* What holds without being said: default deadlines and bounds. */
+/* What holds without being said: default deadlines, bounds, loops. */
 #include "fixture.h"
 
 enum { MS = 1000000 };
@@ -40,10 +40,19 @@ static void a_mailbox_takes_1024_messages_and_16_MiB(void **state) {
     fixture_close(&f);
 }
 
+static void a_system_has_one_loop(void **state) {
+    (void)state;
+    weir_system *s;
+    assert_int_equal(weir_system_new(NULL, &s, NULL), WEIR_OK);
+    assert_int_equal(weir_loops(s), 1);
+    weir_system_free(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_without_a_deadline_has_30_seconds),
         cmocka_unit_test(a_mailbox_takes_1024_messages_and_16_MiB),
+        cmocka_unit_test(a_system_has_one_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
