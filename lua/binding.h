@@ -60,7 +60,6 @@ typedef struct task {
     bool running; /* inside lua_resume */
     bool over;    /* ended while running: freed after lua_resume */
     bool ready;   /* main chunk: the wait is over */
-    bool watched; /* somebody in Lua monitors it: its death is not printed */
     bool has_letter;
     letter letter; /* arrived for WAIT_RECEIVE */
     uint64_t session, timer;

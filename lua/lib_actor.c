@@ -87,7 +87,7 @@ static int describe(lua_State *L) {
     lua_xmove(t->co, L, 1);
     lua_call(L, 2, 1);
     end->error = to_error(L, -1);
-    if (!t->watched && !excused(t->binding, end->error)) {
+    if (!weir__watched(t->self) && !excused(t->binding, end->error)) {
         atomic_fetch_add(&t->binding->root->failures, 1);
         binding_field(L, "uncaught");
         push_address(L, t->address);
@@ -117,7 +117,7 @@ static int tell(lua_State *L) {
 /* The guard ended it; its coroutine, which may have yielded anywhere, is never resumed. */
 static void task_stopped(task *t, weir_error *why) {
     ending end = {.task = t, .error = why};
-    if (!t->watched) {
+    if (!weir__watched(t->self)) {
         atomic_fetch_add(&t->binding->root->failures, 1);
         protect(t->binding, tell, &end);
     }
@@ -504,9 +504,6 @@ static int actor_monitor(lua_State *L) {
     int code = weir_monitor(t->self, a);
     if (code != WEIR_OK)
         return raise_code(L, code, "weir.monitor of actor %.0f", (double)a);
-    task *other = task_find(b, a);
-    if (other)
-        other->watched = true;
     return 0;
 }
 

@@ -264,15 +264,19 @@ static int terminator(lua_State *L) {
 
 /* core.interrupted() -> whether an interrupt is unanswered; forgets it. */
 static int interrupted(lua_State *L) {
-    lua_pushboolean(L, atomic_exchange(&binding_of(L)->interrupted, CALM));
+    binding *b = binding_of(L);
+    bool was = atomic_exchange(&b->interrupted, CALM) != CALM;
+    b->guard.stale = b->guard.stale || was;
+    lua_pushboolean(L, was);
     return 1;
 }
 
 /* core.calm() -> whether an interrupt came since the last time, answered or not; it counts as answered then. */
 static int calm(lua_State *L) {
     binding *b = binding_of(L);
-    bool was = atomic_exchange(&b->interrupted, CALM) != CALM || b->answered;
+    bool unanswered = atomic_exchange(&b->interrupted, CALM) != CALM, was = unanswered || b->answered;
     b->answered = false;
+    b->guard.stale = b->guard.stale || unanswered;
     lua_pushboolean(L, was);
     return 1;
 }
@@ -289,7 +293,7 @@ static int terminated(lua_State *L) {
 /* core.last_words(): the program ends: waits are possible again. */
 static int last_words(lua_State *L) {
     binding *b = binding_of(L);
-    b->last_words = true;
+    b->last_words = b->guard.stale = true;
     atomic_store(&b->interrupted, CALM);
     return 0;
 }

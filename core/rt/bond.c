@@ -231,3 +231,7 @@ int weir_demonitor(weir_actor *self, weir_address a) {
 int weir_unlink(weir_actor *self, weir_address a) {
     return unwatch(self, a, true);
 }
+
+bool weir__watched(const weir_actor *a) {
+    return !weir__link_alone(&a->watchers);
+}

@@ -95,6 +95,7 @@ int weir__thread_start(pthread_t *thread, const char *name, void *(*run)(void *)
 
 WEIR_API weir_actor *
 weir__actor(weir_system *s, weir_address a); /* the living actor; NULL if none, or not of the calling thread's loop; valid until it ends */
+WEIR_API bool weir__watched(const weir_actor *a);  /* somebody monitors it or is linked to it. The loop's thread */
 WEIR_API bool weir__running(const weir_system *s); /* inside weir_system_run */
 bool weir__on_loop(const weir_system *s);          /* called on the loop's thread */
 /* An error as a body [code, text, actor, nil, cause text], and back: inside the process errors travel as objects, on a wire as bodies. */
