@@ -199,7 +199,8 @@ end
 --- As spawn, with options. With `loop` the actor runs require(what)(...) on that loop, in its Lua state: what is the name of a module then, the arguments are
 -- copied as those of a message, the spawner waits until the actor has been started, and the errors of loading the module are raised here.
 -- @tparam table options name; messages and bytes (bounds of its mailbox); full (what becomes of a message that a full mailbox cannot take: "refuse", the default:
--- the sender gets EFULL; "await": weir.send and weir.call wait for room, 30 s or the call's timeout; "drop-oldest"; "drop-newest"); loop (a number from 0, the main loop; "main"; "any": the workers in turn)
+-- the sender gets EFULL; "await": weir.send and weir.call wait for room, 30 s or the call's timeout; "drop-oldest"; "drop-newest");
+-- loop (a number from 0, the main loop; "main"; "any": the workers in turn)
 -- @tparam function|string what
 -- @param ... arguments
 -- @return its address
