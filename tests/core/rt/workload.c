@@ -438,9 +438,11 @@ static void seat_fill(weir_actor *self, keeper *k, unsigned seat) {
     if (weir_spawn(w->f.s, &life_behaviour, l, &o, &a, NULL) != WEIR_OK)
         return;
     weir_monitor(self, a);
-    if (weir_send(self, a, w->start, NULL) != WEIR_OK)
-        ledger_violation(&w->books, "an empty mailbox does not take a message");
-    atomic_fetch_add(&w->starts, 1);
+    int code = weir_send(self, a, w->start, NULL);
+    if (code == WEIR_OK)
+        atomic_fetch_add(&w->starts, 1);
+    else if (code != WEIR_EFULL) /* mail of the one before, still on its way, counts in the place of both */
+        ledger_violation(&w->books, "an actor cannot be started: %s", weir_code_name(code));
     atomic_store(&w->seats[seat], a);
 }
 
