@@ -8,7 +8,8 @@ typedef struct request {
     struct request *next;
     weir_model *model;
     uint64_t handle; /* what the caller knows it by */
-    uint64_t id;     /* the generator's, 0: not yet known */
+    weir_address generator; /* who makes it: ids are its own */
+    uint64_t id;            /* the generator's, 0: not yet known */
     bool cancelled;
     weir_body *body; /* of `generate`, until it is sent */
     weir_piece_fn *piece;
@@ -331,7 +332,7 @@ static void on_piece(weir_actor *self, void *data, const weir_message *reply, co
 static void ask_next(weir_actor *self, request *r) {
     weir_model *m = r->model;
     weir_body *b = weir_pack(m->system, "u", r->id);
-    int code = b ? weir_call(self, m->generator, m->next, b, -1, on_piece, r, NULL) : WEIR_ENOMEM;
+    int code = b ? weir_call(self, r->generator, m->next, b, -1, on_piece, r, NULL) : WEIR_ENOMEM;
     if (!code)
         return;
     weir_error *error = weir_error_new(code, NULL, NULL, "generate: the generator cannot be asked");
@@ -350,7 +351,7 @@ static void on_generated(weir_actor *self, void *data, const weir_message *reply
     weir_read_int(&c, &id);
     r->id = (uint64_t)id;
     if (r->cancelled) {
-        weir_send(self, r->model->generator, r->model->cancel, weir_pack(r->model->system, "u", r->id));
+        weir_send(self, r->generator, r->model->cancel, weir_pack(r->model->system, "u", r->id));
         end_cancelled(r);
         return;
     }
@@ -362,7 +363,8 @@ static int ask_generate(request *r) {
     weir_model *m = r->model;
     weir_body *b = r->body;
     r->body = NULL;
-    return weir_call(weir_main_actor(m->system), m->generator, m->generate, b, -1, on_generated, r, NULL);
+    r->generator = m->generator;
+    return weir_call(weir_main_actor(m->system), r->generator, m->generate, b, -1, on_generated, r, NULL);
 }
 
 /* The model's generator died and was started anew: where it is now. */
@@ -459,7 +461,7 @@ void weir_cancel(weir_model *m, uint64_t handle) {
         return;
     r->cancelled = true;
     if (r->id)
-        weir_send(weir_main_actor(m->system), m->generator, m->cancel, weir_pack(m->system, "u", r->id));
+        weir_send(weir_main_actor(m->system), r->generator, m->cancel, weir_pack(m->system, "u", r->id));
 }
 
 /* ---- giving back ---- */

@@ -134,6 +134,18 @@ local function check_open(self)
   end
 end
 
+-- The address of the model's generator or stepper. One that died was started anew: the model's actor knows where it is, and answers when it is there.
+local function member(self, name)
+  if not pcall(core.actor_stats, self[name]) then
+    local info = weir.call_with({to = self.address, timeout = false}, "info")
+    for _, key in ipairs {"generator", "stepper", "policy", "experts", "residency"} do
+      self.info[key] = info[key]
+    end
+    self.generator, self.stepper = info.generator, info.stepper
+  end
+  return self[name]
+end
+
 -- ---- generating ----
 
 --- Starts a generation.
@@ -155,10 +167,10 @@ function Model:generate(options)
   if type(request.stop) == "string" then
     request.stop = {request.stop}
   end
-  local generator = self.generator
+  local generator = member(self, "generator")
   local id = weir.call_with({to = generator, timeout = false}, "generate", request)
   local number = core.made()
-  local it = setmetatable({model = self, id = id, tokens = {}}, Generation)
+  local it = setmetatable({model = self, generator = generator, id = id, tokens = {}}, Generation)
   local state = {open = true}
   it.state = state
   it.guard = finalizer(function()
@@ -183,9 +195,12 @@ end
 --- The next piece of text; nil at the end, when `finish` is there.
 function Generation:__call()
   while self.state.open do
-    local reply, e = weir.try_call_with({to = self.model.generator, timeout = false}, "next", self.id)
+    local reply, e = weir.try_call_with({to = self.generator, timeout = false}, "next", self.id)
     if not reply then
       self.state.open = false
+      if e.code == "ENOACTOR" then
+        e = errors.new("EEXITED", "the generator ended, and the generation with it", {actor = "generator", cause = e})
+      end
       error(e, 0)
     end
     for _, id in ipairs(to_ids(reply.tokens)) do
@@ -206,7 +221,7 @@ end
 function Generation:close()
   if self.state.open then
     self.state.open = false
-    weir.try_send(self.model.generator, "cancel", self.id)
+    weir.try_send(self.generator, "cancel", self.id)
   end
 end
 
@@ -280,11 +295,12 @@ function Model:forward(options)
   check_options("forward", options, forward_options)
   local tokens = options.tokens or self:tokenize(options.prompt or "", {bounds = true})
   local bytes = from_ids(tokens)
-  local sequence = weir.call(self.stepper, "open")
-  local ok, reply = pcall(weir.call_with, {to = self.stepper, timeout = false}, "pass", {
+  local stepper = member(self, "stepper")
+  local sequence = weir.call(stepper, "open")
+  local ok, reply = pcall(weir.call_with, {to = stepper, timeout = false}, "pass", {
     runs = {{sequence, 0, bytes, {logits = options.logits or "all"}}}, hidden = options.hidden or false, return_logits = true,
   })
-  weir.try_send(self.stepper, "close", sequence)
+  weir.try_send(stepper, "close", sequence)
   if not ok then
     error(reply, 0)
   elseif reply.errors and reply.errors[1] then
@@ -304,7 +320,7 @@ function Model:tokenize(text, options)
   check_open(self)
   options = options or {}
   check_options("tokenize", options, tokenize_options)
-  return to_ids(weir.call_with({to = self.generator, timeout = false}, "tokenize", text, {special = options.special or false, bounds = options.bounds or false}))
+  return to_ids(weir.call_with({to = member(self, "generator"), timeout = false}, "tokenize", text, {special = options.special or false, bounds = options.bounds or false}))
 end
 
 --- The text of token ids.
@@ -312,7 +328,7 @@ end
 -- @tparam[opt] table options special (control tokens as text too)
 function Model:detokenize(ids, options)
   check_open(self)
-  return weir.call(self.generator, "detokenize", from_ids(ids), {special = options and options.special or false})
+  return weir.call(member(self, "generator"), "detokenize", from_ids(ids), {special = options and options.special or false})
 end
 
 return Model
