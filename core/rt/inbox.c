@@ -16,17 +16,28 @@ void weir__inbox_push(weir__loop *l, weir__entry *e) {
 }
 
 /* ---- sleeping ----
- * weir_system.awake counts the workers that run, or will by themselves. Whoever turns IDLE into AWAKE counts the worker again, be it the poster or the worker;
- * the worker stops counting itself only after it has seen its inbox empty while it was IDLE already. So the count never falls to 0 while a message is under
- * way to a worker that nobody woke: the poster is counted as long. */
+ * weir_system.awake counts the workers that run, or will by themselves. A poster counts a worker before it turns it from IDLE to AWAKE, since that one may
+ * have run and be asleep again, and have stopped counting itself, before the poster's next step; the worker stops counting itself only after it has seen its
+ * inbox empty while it was IDLE already. So the count never falls to 0 while a worker runs or a message is under way to one that nobody woke. */
+
+static void settle(weir_system *s);
+
+static void wake_worker(weir__loop *l) {
+    weir_system *s = l->system;
+    atomic_fetch_add(&s->awake, 1);
+    uint32_t how = atomic_exchange(&l->asleep, WEIR__AWAKE);
+    if (how != WEIR__IDLE && atomic_fetch_sub(&s->awake, 1) == 1)
+        settle(s);
+    if (how)
+        l->driver->wake(l);
+}
 
 void weir__wake(weir__loop *l) {
     if (!atomic_load(&l->asleep))
         return;
-    uint32_t how = atomic_exchange(&l->asleep, WEIR__AWAKE);
-    if (how == WEIR__IDLE)
-        atomic_fetch_add(&l->system->awake, 1);
-    if (how)
+    if (l->index)
+        wake_worker(l);
+    else if (atomic_exchange(&l->asleep, WEIR__AWAKE))
         l->driver->wake(l);
 }
 
