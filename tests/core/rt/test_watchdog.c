@@ -36,7 +36,7 @@ static void on_slow(void *data, weir_address actor, const char *name, const char
     }
     k->count++;
     k->same_thread |= pthread_equal(pthread_self(), k->loop) != 0;
-    pthread_cond_signal(&k->told);
+    pthread_cond_broadcast(&k->told);
     pthread_mutex_unlock(&k->lock);
 }
 
@@ -141,6 +141,29 @@ static void timers_replies_and_stops_are_watched_too(void **state) {
     assert_string_equal(k.reports[1].name, "snail");
     assert_string_equal(k.reports[1].verb, "(stop)");
     fixture_close(&f);
+}
+
+/* The handlers of worker loops are watched by the same thread. */
+static void handlers_of_worker_loops_are_watched(void **state) {
+    (void)state;
+    weir_system *s;
+    kennel k;
+    weir_address a[2];
+    weir_system_options o = {.workers = 2};
+    kennel_open(&k);
+    assert_int_equal(weir_system_new(&o, &s, NULL), WEIR_OK);
+    assert_int_equal(weir_set_watchdog(s, 2 * MS, on_slow, &k), WEIR_OK);
+    for (int i = 0; i < 2; i++) {
+        weir_spawn_options so = {.loop = WEIR_LOOP_MAIN + 1 + i};
+        assert_int_equal(weir_spawn(s, &behaviour, &k, &so, &a[i], NULL), WEIR_OK);
+        assert_int_equal(weir_send(weir_main_actor(s), a[i], weir_intern(s, "crawl"), NULL), WEIR_OK);
+        wait_until_told(&k, i + 1);
+        assert_int_equal(k.reports[i].actor, a[i]);
+    }
+    assert_int_equal(weir_system_run(s, NULL, NULL, NULL), WEIR_OK);
+    assert_int_equal(kennel_count(&k), 2);
+    assert_int_equal(weir_set_watchdog(s, 0, NULL, NULL), WEIR_OK);
+    weir_system_free(s);
 }
 
 /* A loop that slept for long when the handler begins, and one that was busy with quick handlers. */
@@ -319,6 +342,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_handler_is_named_once_with_its_verb),
         cmocka_unit_test(timers_replies_and_stops_are_watched_too),
+        cmocka_unit_test(handlers_of_worker_loops_are_watched),
         cmocka_unit_test(a_handler_after_a_long_sleep_is_seen),
         cmocka_unit_test(quick_handlers_are_not_told_of),
         cmocka_unit_test(a_limit_set_in_a_handler_counts_from_the_next),
