@@ -75,7 +75,7 @@ function pretty.address(address)
 end
 
 local function significant(x)
-  return ("%.5g"):format(x)
+  return ("%.4g"):format(x)
 end
 
 --- A tensor: type, shape, what its elements are like, the first of them.
@@ -97,10 +97,10 @@ function pretty.tensor(t)
     parts[#parts + 1] = s[name] > 0 and (" %s %s"):format(thousands(s[name]), name) or nil
   end
   local shown = {}
-  for i = 1, math.min(n, 6) do
+  for i = 1, math.min(n, 4) do
     shown[i] = significant(tonumber(t.data[i - 1]))
   end
-  return ("%s {%s%s}"):format(table.concat(parts), table.concat(shown, ", "), n > 6 and (", ... %s more"):format(thousands(n - 6)) or "")
+  return ("%s {%s%s}"):format(table.concat(parts), table.concat(shown, ", "), n > 4 and (", ... %s more"):format(thousands(n - 4)) or "")
 end
 
 local function show_buffer(b)

@@ -99,6 +99,7 @@ function terminal.open(options)
     io.stdin:setvbuf "no" -- code that is evaluated may read what follows its line
   else
     self.editor, self.keys = editor.new(options), keys.new()
+    io.stdout:setvbuf "no" -- pieces of a line are to be seen as they come
     if not shown then
       intercept()
     end

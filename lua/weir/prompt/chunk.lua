@@ -11,8 +11,10 @@ chunk.variables = variables
 -- What an expression's values are handed to: a call in the expression is no tail call then, and tracebacks have its line.
 chunk.values = "__values"
 
+-- A line end before the parenthesis, which would change lines in tracebacks, only where a comment needs it.
 local function expression_of(source)
-  return loadstring(("return %s(%s\n)"):format(chunk.values, source), "=prompt") or loadstring("return " .. source, "=prompt")
+  local call = "return " .. chunk.values .. "(" .. source
+  return loadstring(call .. ")", "=prompt") or loadstring(call .. "\n)", "=prompt") or loadstring("return " .. source, "=prompt")
 end
 
 -- Whether the compiler's complaint stands at the end of the source: then one more word after it changes the complaint. What is only noticed there, but is
