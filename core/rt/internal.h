@@ -600,8 +600,8 @@ struct weir_system {
     weir_address main_address;
     weir__graveyard graveyard;
     bool stopping;
-    weir_trace_fn *trace;
-    void *trace_data;
+    weir_trace_fn *_Atomic trace;
+    void *_Atomic trace_data; /* written before trace */
 
     _Atomic int64_t clock; /* driver_test. Any thread reads */
     uint64_t random;       /* driver_test */

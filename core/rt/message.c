@@ -2,8 +2,9 @@
 #include "internal.h"
 
 void weir__trace(weir_system *s, enum weir_trace kind, weir_address from, weir_address to, weir_verb verb, size_t bytes, int why) {
-    if (__builtin_expect(s->trace != NULL, 0))
-        s->trace(s->trace_data, kind, from, to, weir_verb_name(s, verb), bytes, why);
+    weir_trace_fn *fn = atomic_load_explicit(&s->trace, memory_order_acquire);
+    if (__builtin_expect(fn != NULL, 0))
+        fn(atomic_load_explicit(&s->trace_data, memory_order_relaxed), kind, from, to, weir_verb_name(s, verb), bytes, why);
 }
 
 weir_message *weir__message_new(weir_system *s, weir_address from, weir_address to, weir_verb verb, weir_body *body) {

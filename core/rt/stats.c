@@ -2,8 +2,9 @@
 #include "internal.h"
 
 void weir_set_trace(weir_system *s, weir_trace_fn *fn, void *data) {
-    s->trace = fn;
-    s->trace_data = data;
+    if (fn)
+        atomic_store_explicit(&s->trace_data, data, memory_order_relaxed);
+    atomic_store_explicit(&s->trace, fn, memory_order_release); /* pairs with the acquire in weir__trace */
 }
 
 /* What was posted or sent to another loop and did not arrive yet is queued. */

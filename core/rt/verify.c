@@ -71,7 +71,7 @@ void weir__verify(weir_system *s) {
     uint32_t count = atomic_load(&s->actors.count);
     for (uint32_t i = 0; i < count; i++) {
         weir__slot *slot = weir__ids_at(&s->actors, i);
-        if (!atomic_load_explicit(&slot->id.live, memory_order_relaxed))
+        if (!atomic_load_explicit(&slot->id.live, memory_order_acquire)) /* pairs with the release in weir__ids_live */
             continue;
         if (weir__loop_of(slot)->index)
             continue;
