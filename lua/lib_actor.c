@@ -399,6 +399,8 @@ static int actor_receive(lua_State *L) {
     int64_t timeout = lua_isnoneornil(L, 1) ? -1 : check_seconds(L, 1);
     wait_check(L, b, t, "weir.receive");
     pay_debt(t);
+    if (t->has_letter) /* there was no memory to take it */
+        return 0;
     if (timeout >= 0) {
         int code = weir_timer(t->self, timeout, WEIR_TIMER_ONCE, on_timer, t, &t->timer);
         if (code != WEIR_OK)

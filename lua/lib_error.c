@@ -44,9 +44,23 @@ void push_error(lua_State *L, const weir_error *e) {
     }
 }
 
-int raise_error(lua_State *L, weir_error *e) {
+/* An error that is being pushed: if Lua has no memory for that, it stays here until the next one comes or the state closes. */
+static _Thread_local weir_error *limbo;
+
+void forget_errors(void) {
+    weir_error_free(limbo);
+    limbo = NULL;
+}
+
+void push_taken(lua_State *L, weir_error *e) {
+    forget_errors();
+    limbo = e;
     push_error(L, e);
-    weir_error_free(e);
+    forget_errors();
+}
+
+int raise_error(lua_State *L, weir_error *e) {
+    push_taken(L, e);
     return lua_error(L);
 }
 
@@ -54,8 +68,7 @@ int fail_or_raise(lua_State *L, bool quiet, weir_error *e) {
     if (!quiet)
         return raise_error(L, e);
     lua_pushnil(L);
-    push_error(L, e);
-    weir_error_free(e);
+    push_taken(L, e);
     return 2;
 }
 

@@ -20,7 +20,7 @@ static int64_t clock_now(void) {
 }
 
 static bool in_loop(const binding *b) {
-    return b->system && weir__running(b->system);
+    return b->system && (b->attached || weir__running(b->system));
 }
 
 /* ---- stretches ---- */
@@ -322,8 +322,7 @@ static int set_guard(lua_State *L) {
 static int chunk_over(lua_State *L, lua_State *co, int status, weir_error *stopped) {
     if (stopped) {
         lua_pushboolean(L, 0);
-        push_error(L, stopped);
-        weir_error_free(stopped);
+        push_taken(L, stopped);
         return 2;
     }
     if (status == 0) {

@@ -216,7 +216,7 @@ static int system_stop(lua_State *L) {
     binding *b = binding_of(L);
     int64_t patience = check_seconds(L, 1);
     weir_error *e = NULL;
-    if (weir__running(system_of(L, b)) || b->attached)
+    if (b->attached || weir__running(system_of(L, b)))
         return raise_code(L, WEIR_EBUSY, "a pump inside a pump: the loop is already running");
     b->stopping = true;
     if (b->main)
@@ -280,6 +280,7 @@ static int system_inject(lua_State *L) {
 static int binding_close(lua_State *L) {
     binding *b = lua_touserdata(L, 1);
     b->closed = true;
+    forget_errors();
     if (b->attached) {
         detach(b);
         return 0;

@@ -46,6 +46,7 @@ static watchdog *watchdog_of(lua_State *L, binding *b) {
     if (!w || pthread_mutex_init(&w->lock, NULL) != 0) {
         free(w);
         raise_code(L, WEIR_ENOMEM, "a watchdog");
+        return NULL;
     }
     return b->watchdog = w;
 }

@@ -79,7 +79,7 @@ static int yieldable(lua_State *L) {
     binding *b = binding_of(L);
     task *t = current(L, b);
     lua_State *where;
-    lua_pushboolean(L, t->co ? can_yield(L, t, &where) : !weir__running(b->system));
+    lua_pushboolean(L, t->co ? can_yield(L, t, &where) : !b->attached && !weir__running(b->system));
     return 1;
 }
 

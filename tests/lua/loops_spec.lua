@@ -40,7 +40,7 @@ describe("loops", function()
 
   setup(function()
     folder = helper.temporary()
-    os.execute("mkdir " .. helper.quote(folder))
+    assert(require "lfs".mkdir(folder))
     package.path = folder .. "/?.lua;" .. package.path
     module("weir_spec_echo", echo)
   end)

@@ -32,8 +32,12 @@ static lua_State *state_new(void) {
 }
 
 static void run(lua_State *L, const char *code) {
-    if (luaL_dostring(L, code) != 0)
-        fail_msg("%s", lua_tostring(L, -1) ? lua_tostring(L, -1) : luaL_typename(L, -1));
+    if (luaL_dostring(L, code) == 0)
+        return;
+    lua_getglobal(L, "tostring");
+    lua_insert(L, -2);
+    lua_call(L, 1, 1);
+    fail_msg("%s", lua_tostring(L, -1));
 }
 
 /* ---- interrupts ---- */
