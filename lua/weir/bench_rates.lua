@@ -1,6 +1,7 @@
 --- What single things cost in Lua and in C, measured in turns, so that what disturbs the machine disturbs all: messages, calls, switches.
 -- @module weir.bench_rates
 local core = require "weir.core"
+local coroutines = require "weir.coroutines"
 local weir = require "weir"
 
 local bench_rates = {}
@@ -20,10 +21,12 @@ local function echo()
   end
 end
 
+-- LuaJIT's own coroutines, without what weir adds so that waits pass through them.
 local function switch(n)
-  local co = coroutine.wrap(function() while true do coroutine.yield() end end)
+  local resume, yield = coroutines.raw_resume, coroutines.raw_yield
+  local co = coroutine.create(function() while true do yield() end end)
   for _ = 1, n do
-    co()
+    resume(co)
   end
 end
 
@@ -102,6 +105,7 @@ local in_lua = {
 -- Each has a system of its own, so that no round is left with the actors of another; a tenth is done before for warmth.
 local function measure_lua(row)
   weir.shutdown()
+  weir.system {}
   row.fn(row.n / 10)
   collectgarbage()
   local start = weir.now()

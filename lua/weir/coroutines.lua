@@ -7,7 +7,9 @@ local raw_resume, raw_yield, raw_create = coroutine.resume, coroutine.yield, cor
 local running, status, raw_traceback = coroutine.running, coroutine.status, debug.traceback
 local token, rawequal, error = core.token, rawequal, error
 
-local coroutines = {}
+local coroutines = {
+  raw_resume = raw_resume, raw_yield = raw_yield, -- LuaJIT's own: a wait inside does not pass through them
+}
 
 -- The coroutine that resumed each one that runs or waits.
 local parents = setmetatable({}, {__mode = "k"})
