@@ -47,6 +47,8 @@ weir.is_error = errors.is
 weir.report = errors.report
 
 --- Called with the address and the error of an actor that died of an error while nobody in Lua monitored it. Replace it to log elsewhere.
+-- @param address
+-- @param e the error
 function weir.uncaught(address, e)
   io.stderr:write("weir: ", tostring(address), " died: ", errors.report(e), "\n")
 end
@@ -95,13 +97,13 @@ end)
 --- Makes the system of this Lua state with options; without it the first use makes one.
 -- @tparam table options workers (loops beside the main one, each with a thread and a Lua state of its own; default 0), driver ("ev" or "test"), seed
 function weir.system(options)
-  return core.system(options)
+  core.system(options)
 end
 
 --- Runs what `weir.on_shutdown` was given, then ends the system and all of its actors, so that another can be made.
 function weir.shutdown()
   shutdown.run()
-  return core.shutdown()
+  core.shutdown()
 end
 
 --- Runs fn once before everything ends. The program weir does so however it ends: by the end of the script or of -e, by Ctrl-D at the prompt, Ctrl-C, SIGTERM or
@@ -114,26 +116,28 @@ weir.on_shutdown = shutdown.on
 -- be started afterwards.
 -- @tparam[opt=5] number patience seconds; ETIMEOUT then names those that were killed
 function weir.stop_all(patience)
-  return core.stop_all(patience or 5)
+  core.stop_all(patience or 5)
 end
 
 --- Runs the loop from a main chunk until nothing is left that could happen by itself, or until `weir.quit`.
 function weir.run()
-  return core.run()
+  core.run()
 end
 
 --- Makes the running loop return.
 function weir.quit()
-  return core.quit()
+  core.quit()
 end
 
 --- The time of the system's clock in seconds.
+-- @treturn number
 function weir.now()
   return core.now()
 end
 
 --- Counters: of the system, or of one actor.
 -- @param[opt] a address
+-- @treturn table name of the counter -> number; an actor's also has its name
 function weir.stats(a)
   if a == nil then
     return core.stats()
@@ -142,11 +146,13 @@ function weir.stats(a)
 end
 
 --- All living actors: an array of tables with address, name, counters.
+-- @treturn table
 function weir.actors()
   return core.actors()
 end
 
 --- All streams: an array of tables with device, name, owner, state ("open", "draining", "quarantined"), submitted, completed, busy (seconds), tid.
+-- @treturn table
 function weir.streams()
   return core.streams()
 end
@@ -154,6 +160,7 @@ end
 --- Counts messages while fn runs.
 -- @tparam function fn
 -- @treturn table array of {from, to, verb, kind, count, bytes}
+-- @param ... its arguments
 function weir.trace(fn, ...)
   core.trace(true)
   local ok, e = pcall(fn, ...)
@@ -227,51 +234,60 @@ end
 
 --- The address object of a number that came in a message.
 -- @tparam number id
+-- @return the address
 function weir.address(id)
   return core.address(id)
 end
 
 --- The address of the running actor, or of the main chunk.
+-- @return the address
 function weir.self()
   return core.self()
 end
 
 --- Ends the running actor, orderly or with an error. Does not return.
+-- @param[opt] e the error
 function weir.exit(e)
-  return core.exit(e)
+  core.exit(e)
 end
 
 --- Asks an actor to end, in order behind what was sent to it before. False if there is none.
+-- @param a address or name
+-- @treturn boolean
 function weir.stop(a)
   return core.stop(a)
 end
 
 --- Ends an actor at once. May be repeated; false if there is none.
+-- @param a address or name
+-- @treturn boolean
 function weir.kill(a)
   return core.kill(a)
 end
 
 --- A message "down" [address, error or nil] arrives when the actor ends.
+-- @param a address or name
 function weir.monitor(a)
-  return core.monitor(a)
+  core.monitor(a)
 end
 
 --- Takes a monitor back.
+-- @param a address or name
 function weir.demonitor(a)
-  return core.demonitor(a)
+  core.demonitor(a)
 end
 
 --- Ties the running actor and another together: when one ends with an error or is killed, the other is ended too, with EEXITED and that error as the cause. An
 -- orderly end breaks the link. Linking to an actor that has ended ends the running one.
 -- @param a address or name
 function weir.link(a)
-  return core.link(a)
+  core.link(a)
 end
 
 --- Takes back a link that the running actor made.
 -- @param a address or name
 function weir.unlink(a)
-  return core.unlink(a)
+  core.unlink(a)
 end
 
 -- ---- names ----
@@ -280,11 +296,12 @@ end
 -- @tparam string name 1 to 63 bytes
 -- @param[opt] a address; nil: the running actor's
 function weir.register(name, a)
-  return core.name(name, a)
+  core.name(name, a)
 end
 
 --- Takes a name back. False if nobody has it.
 -- @tparam string name
+-- @treturn boolean
 function weir.unregister(name)
   return core.unname(name)
 end
@@ -313,40 +330,65 @@ end
 --- Waits for the next message: verb, from, [1].., args(), is_call(), reply(...), error(e), defer(). A call that is neither answered nor deferred by the
 -- next receive is answered with ENOREPLY.
 -- @tparam[opt] number timeout seconds; nil is returned when they pass
+-- @return the message
 function weir.receive(timeout)
   core_receive(timeout)
   return core_take()
 end
 
 --- Sends a message. Raises EFULL, ENOACTOR; waits where the receiver's full mailbox is awaited (weir.spawn_with), 30 s at most, then ETIMEOUT.
+-- @param to address or name
+-- @tparam string verb
+-- @param ... arguments
+-- @treturn boolean true
 function weir.send(to, verb, ...)
   return core_send(false, to, verb, ...) or core_sent()
 end
 
 --- As send, but returns nil and the error.
+-- @param to address or name
+-- @tparam string verb
+-- @param ... arguments
+-- @return true, or nil and the error
 function weir.try_send(to, verb, ...)
   return core_send(true, to, verb, ...)
 end
 
 --- Calls an actor and returns the values of its reply. 30 s at most.
+-- @param to address or name
+-- @tparam string verb
+-- @param ... arguments
+-- @return the values of the reply
 function weir.call(to, verb, ...)
   core_call("weir.call", nil, to, verb, ...)
   return core_result(false)
 end
 
 --- As call, with options: to, timeout (seconds; false: none).
+-- @tparam table options
+-- @tparam string verb
+-- @param ... arguments
+-- @return the values of the reply
 function weir.call_with(options, verb, ...)
   core_call("weir.call_with", options.timeout, options.to, verb, ...)
   return core_result(false)
 end
 
 --- As call, but returns nil and the error.
+-- @param to address or name
+-- @tparam string verb
+-- @param ... arguments
+-- @return the values of the reply, or nil and the error
 function weir.try_call(to, verb, ...)
   core_call("weir.try_call", nil, to, verb, ...)
   return core_result(true)
 end
 
 --- As call_with, but returns nil and the error.
+-- @tparam table options
+-- @tparam string verb
+-- @param ... arguments
+-- @return the values of the reply, or nil and the error
 function weir.try_call_with(options, verb, ...)
   core_call("weir.try_call_with", options.timeout, options.to, verb, ...)
   return core_result(true)
@@ -376,10 +418,11 @@ weir.await, weir.try_await, weir.await_all, weir.await_any = await.await, await.
 -- @tparam number seconds
 function weir.sleep(seconds)
   core_sleep(seconds)
-  return core_slept()
+  core_slept()
 end
 
 --- Whether a wait could suspend here.
+-- @treturn boolean
 function weir.yieldable()
   return core.yieldable()
 end
@@ -396,6 +439,8 @@ local map_meta = {__name = "weir.map"}
 core.register("map", map_meta)
 
 --- A string that travels as bin.
+-- @tparam string s
+-- @return what to send
 function weir.bin(s)
   if type(s) ~= "string" then
     error(errors.new("ETYPE", "weir.bin takes a string, got a " .. type(s)), 2)
@@ -404,16 +449,22 @@ function weir.bin(s)
 end
 
 --- Marks a table as a map, whatever its keys are: {} and tables with integer keys that are no 1..n.
+-- @tparam table t
+-- @treturn table t
 function weir.map(t)
   return setmetatable(t, map_meta)
 end
 
 --- The msgpack bytes of values, as a message with these arguments has them.
+-- @param ... values
+-- @treturn string
 function weir.pack(...)
   return core.pack(...)
 end
 
 --- The values in msgpack bytes: one array of them. Raises EMSGPACK, EDEPTH.
+-- @tparam string bytes
+-- @return the values
 function weir.unpack(bytes)
   return core.unpack(bytes)
 end

@@ -25,6 +25,7 @@ end
 -- @tparam string code a name from core/errors.def ("EINVAL")
 -- @tparam string text names the culprit
 -- @tparam[opt] table fields further fields: actor, cause, traceback
+-- @treturn table the error
 function errors.new(code, text, fields)
   local e = {code = code, text = text}
   for k, v in pairs(fields or {}) do
@@ -36,11 +37,14 @@ end
 --- Whether a value is an error object of weir.
 -- @param value anything
 -- @tparam[opt] string code only with this code
+-- @treturn boolean
 function errors.is(value, code)
   return type(value) == "table" and getmetatable(value) == meta and (code == nil or value.code == code)
 end
 
 --- Text for any error value: strings as they are, tables with a __tostring by it, others by their type.
+-- @param value anything
+-- @treturn string
 function errors.text(value)
   if type(value) == "string" then
     return value
@@ -56,6 +60,9 @@ function errors.text(value)
 end
 
 --- An error object of any error value, with a traceback if it has none (and does not refuse one: traceback = false).
+-- @param value anything
+-- @tparam[opt] string traceback
+-- @treturn table the error
 function errors.wrap(value, traceback)
   if errors.is(value) then
     local copy = {}
@@ -71,6 +78,8 @@ function errors.wrap(value, traceback)
 end
 
 --- The whole story of an error: text, causes, tracebacks.
+-- @param e an error of any kind
+-- @treturn string
 function errors.report(e)
   if not errors.is(e) then
     return errors.text(e)

@@ -240,6 +240,7 @@ end
 --- Generates to the end. Options as generate.
 -- @treturn string the text
 -- @treturn table finish
+-- @tparam table options
 function Model:complete(options)
   return collect(self:generate(options))
 end
@@ -316,6 +317,7 @@ end
 --- Token ids of a text (or of parts {text, special}).
 -- @param text
 -- @tparam[opt] table options special (recognise control tokens in a text), bounds (add beginning and end as the model's file says)
+-- @treturn table array of ids
 function Model:tokenize(text, options)
   check_open(self)
   options = options or {}
@@ -326,6 +328,7 @@ end
 --- The text of token ids.
 -- @tparam table ids
 -- @tparam[opt] table options special (control tokens as text too)
+-- @treturn string
 function Model:detokenize(ids, options)
   check_open(self)
   return weir.call(member(self, "generator"), "detokenize", from_ids(ids), {special = options and options.special or false})

@@ -127,6 +127,8 @@ Reader.__index = Reader
 
 --- Opens a file for reading.
 -- @treturn table names (array), metadata, and the method tensor(name)
+-- @tparam string path
+-- @treturn table the file
 function safetensors.open(path)
   local file, reason = io.open(path, "rb")
   if not file then
@@ -145,6 +147,8 @@ function safetensors.open(path)
 end
 
 --- Reads a tensor; nil if the file has none of this name.
+-- @tparam string name
+-- @treturn table the tensor
 function Reader:tensor(name)
   local entry = name ~= "__metadata__" and self.header[name]
   if not entry then
@@ -159,6 +163,7 @@ function Reader:tensor(name)
   return tensor.new(data, entry.dtype, entry.shape, 0, data)
 end
 
+--- Closes the file; tensors that were read stay.
 function Reader:close()
   self.file:close()
 end

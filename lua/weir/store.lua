@@ -5,6 +5,7 @@ local core = require "weir.core"
 local store = {}
 
 --- The folder.
+-- @treturn string
 function store.folder()
   local data = os.getenv "XDG_DATA_HOME"
   if not data or data == "" then
@@ -14,11 +15,14 @@ function store.folder()
 end
 
 --- The path of a name.
+-- @tparam string name
+-- @treturn string
 function store.path(name)
   return store.folder() .. "/" .. name .. ".gguf"
 end
 
 --- What is there: an array of {name, path, size}, by name.
+-- @treturn table
 function store.list()
   local models = {}
   for _, file in ipairs(core.list_folder(store.folder())) do

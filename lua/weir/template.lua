@@ -70,6 +70,8 @@ function template.render(text, messages, reply)
 end
 
 --- The text that parts say, for looking at.
+-- @tparam table parts
+-- @treturn string
 function template.text(parts)
   local texts = {}
   for i, p in ipairs(parts) do

@@ -22,6 +22,8 @@ local function elements(shape)
 end
 
 --- Size of one element of a type in bytes; nil for an unknown type.
+-- @tparam string dtype
+-- @treturn number
 function tensor.element_size(dtype)
   return types[dtype] and types[dtype][2]
 end
@@ -32,6 +34,7 @@ end
 -- @tparam table shape sizes, slowest first
 -- @tparam[opt=0] number offset bytes
 -- @param[opt] anchor what must live as long as the view
+-- @treturn table the tensor
 function tensor.new(memory, dtype, shape, offset, anchor)
   local type_ = types[dtype]
   offset = offset or 0
@@ -58,6 +61,8 @@ local function bad_index(self, dimension, index)
 end
 
 --- The element at these indices, one for each dimension.
+-- @param ... indices from 0
+-- @treturn number
 function meta:get(...)
   local at = 0
   for dimension = 1, #self.shape do
@@ -72,6 +77,8 @@ function meta:get(...)
 end
 
 --- The view of what lies under index i of the first dimension.
+-- @tparam number i from 0
+-- @treturn table a tensor
 function meta:row(i)
   if type(i) ~= "number" or i < 0 or i >= self.shape[1] or i % 1 ~= 0 then
     bad_index(self, 1, i)
@@ -84,6 +91,7 @@ function meta:row(i)
 end
 
 --- All elements in a Lua array, whatever the shape.
+-- @treturn table
 function meta:table()
   local all = {}
   for i = 1, elements(self.shape) do
