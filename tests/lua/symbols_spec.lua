@@ -4,7 +4,8 @@ local helper = require "helper"
 -- Ends the process, or changes what belongs to the whole of it.
 local forbidden = {
   "abort", "exit", "_exit", "_Exit", "quick_exit", "atexit", "raise", "kill", "signal", "sigaction", "sigprocmask", "fork", "vfork", "posix_spawn", "execve", "system",
-  "popen", "wait", "waitpid", "setlocale", "setenv", "putenv", "chdir", "umask", "printf", "puts", "putchar", "ev_default_loop", "ev_default_destroy", "ev_default_loop_ptr",
+  "popen",
+  "wait", "waitpid", "setlocale", "setenv", "putenv", "chdir", "umask", "printf", "puts", "putchar", "ev_default_loop", "ev_default_destroy", "ev_default_loop_ptr",
 }
 
 local function undefined_symbols(path)
