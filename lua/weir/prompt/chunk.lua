@@ -34,10 +34,7 @@ local function compile(source)
     return fn
   end
   local _, ending = lexer.scan(source)
-  if ending == "long" or ending == "escaped" then
-    return nil, message, true
-  end
-  return nil, message, ending ~= "broken" and at_the_end(source, message)
+  return nil, message, ending ~= "broken" and at_the_end(source, message) -- no line can mend a quoted string that ended with its line
 end
 
 -- ---- locals of the top level ----
