@@ -366,6 +366,27 @@ describe("loops", function()
     assert.are.same({6, "hook\n", ""}, {code, out, err})
   end)
 
+  it("load_models_whose_actors_live_on_the_main_loop", function()
+    helper.smollm2()
+    local a = weir.spawn_with({loop = 1}, module("weir_spec_model", [[
+      local weir = require "weir"
+      return function()
+        local m = weir.receive()
+        local reports = 0
+        local model = weir.load("smollm2", {progress = function() reports = reports + 1 end})
+        local pieces = {}
+        for piece in model:generate {prompt = "The capital of France is", max_tokens = 4} do
+          pieces[#pieces + 1] = piece
+        end
+        m:reply(table.concat(pieces), weir.loop(), weir.stats(model.generator).loop, reports > 0)
+        model:close()
+      end
+    ]]))
+    local text, loop, generator, reported = weir.call_with({to = a, timeout = false}, "go")
+    assert.is_truthy(text:find("Paris", 1, true))
+    assert.are.same({1, 0, true}, {loop, generator, reported})
+  end)
+
   it("conserve_messages_between_states", function()
     local list = {}
     for i = 1, 9 do
