@@ -8,19 +8,6 @@ local bench_rates = {}
 
 local body = ("sixty-four bytes"):rep(4)
 
-local function sink()
-  while true do
-    weir.receive()
-  end
-end
-
-local function echo()
-  while true do
-    local m = weir.receive()
-    m:reply(m[1])
-  end
-end
-
 -- LuaJIT's own coroutines, without what weir adds so that waits pass through them.
 local function switch(n)
   local resume, yield = coroutines.raw_resume, coroutines.raw_yield
@@ -30,56 +17,38 @@ local function switch(n)
   end
 end
 
-local function protected(n)
-  local sum = 0
-  for i = 1, n do
-    local _, v = pcall(math.abs, i)
-    sum = sum + v
-  end
-end
-
--- An actor sends, and waits for an answer every 512.
-local function send(n)
-  local to = weir.spawn(function()
-    while true do
-      local m = weir.receive()
-      if m:is_call() then
-        m:reply()
-      end
+-- What an actor, or a main chunk, does to a sink: sends as it gets credit, or calls.
+local function send_to(to, n)
+  local credit = 512
+  for _ = 1, n do
+    if credit == 0 then
+      weir.receive()
+      credit = 256
     end
-  end)
-  weir.spawn(function()
-    for i = 1, n do
-      weir.send(to, "put", body)
-      if i % 512 == 0 then
-        weir.call(to, "get")
-      end
-    end
-  end)
-  weir.run()
-end
-
-local function send_from_main(n)
-  local to = weir.spawn(sink)
-  for i = 1, n do
+    credit = credit - 1
     weir.send(to, "put", body)
-    if i % 512 == 0 then
-      weir.run()
-    end
   end
-  weir.run()
 end
 
-local function call_from_main(n)
-  local to = weir.spawn(echo)
+local function call_to(to, n)
   for _ = 1, n do
     weir.call(to, "get", body)
   end
 end
 
-local function call_between(n)
-  weir.spawn(call_from_main, n)
-  weir.run()
+-- fn(to, n) in an actor, to a sink of a kind that is on the loop that options say.
+local function between(fn, how, options)
+  return function(n)
+    weir.spawn(fn, weir.spawn_with(options or {}, "weir.savina.sink", how), n)
+    weir.run()
+  end
+end
+
+local function from_main(fn, how)
+  return function(n)
+    fn(weir.spawn("weir.savina.sink", how), n)
+    weir.run()
+  end
 end
 
 local function spawn_and_end(n)
@@ -93,19 +62,21 @@ local function spawn_and_end(n)
 end
 
 local in_lua = {
-  {name = "lua_pcall", text = "pcall of a function", n = 1e6, fn = protected},
   {name = "lua_switch", text = "coroutine switch, there and back", n = 3e5, fn = switch},
-  {name = "lua_send", text = "send and receive between actors", n = 1e5, fn = send},
-  {name = "lua_send_main", text = "send from a main chunk, receive", n = 1e5, fn = send_from_main},
-  {name = "lua_call", text = "call between actors, receive, reply", n = 5e4, fn = call_between},
-  {name = "lua_call_main", text = "call from a main chunk", n = 3e4, fn = call_from_main},
+  {name = "lua_send", text = "send and receive, same loop", n = 1e5, fn = between(send_to, "count")},
+  {name = "lua_read", text = "send, receive and read, same loop", n = 1e5, fn = between(send_to, "read")},
+  {name = "lua_send_main", text = "send from a main chunk, receive", n = 1e5, fn = from_main(send_to, "count")},
+  {name = "lua_call", text = "call, receive, reply, same loop", n = 5e4, fn = between(call_to, "echo")},
+  {name = "lua_call_main", text = "call from a main chunk", n = 3e4, fn = from_main(call_to, "echo")},
+  {name = "lua_across", text = "send and receive across loops", n = 1e5, fn = between(send_to, "count", {loop = 1}), workers = 1},
+  {name = "lua_trip", text = "call, receive, reply across loops", n = 1e4, fn = between(call_to, "echo", {loop = 1}), workers = 1},
   {name = "lua_spawn", text = "spawn and end of an actor", n = 2e4, fn = spawn_and_end},
 }
 
 -- Each has a system of its own, so that no round is left with the actors of another; a tenth is done before for warmth.
 local function measure_lua(row)
   weir.shutdown()
-  weir.system {}
+  weir.system {workers = row.workers}
   row.fn(row.n / 10)
   collectgarbage()
   local start = weir.now()
@@ -150,7 +121,8 @@ local ratios = {
   {"call", "bare", "a call and reply in C to a bare function call"},
   {"lua_send", "lua_switch", "a send in Lua to a coroutine switch"},
   {"lua_call", "lua_switch", "a call and reply in Lua to a coroutine switch"},
-  {"trip", "eventfd", "a call and reply across loops to an eventfd ping-pong"},
+  {"trip", "eventfd", "a call and reply in C across loops to an eventfd ping-pong"},
+  {"lua_trip", "eventfd", "a call and reply in Lua across loops to an eventfd ping-pong"},
 }
 
 --- Prints the figures and their ratios.

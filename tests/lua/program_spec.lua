@@ -340,7 +340,7 @@ describe("commands", function()
     end
     local code, out = helper.weir {"bench", "actors", "rates", "--small"}
     assert.are.equal(0, code)
-    assert.is_truthy(out:find "call between actors")
+    assert.is_truthy(out:find "Lua +call, receive, reply, same loop")
     assert.is_truthy(out:find "a call and reply in C to a bare function call +x %d")
   end)
 
