@@ -1,3 +1,3 @@
-# A count that does not fit is not refused at its head.
+# As much is allocated as a header promises.
 # file: core/rt/body.c
-s/^    if \(bytes > left \|\| \*values > left - bytes\)$/    if (*values > 1000) free(calloc(*values, 16));\n    if (bytes > left)/
+s/^    int code = size && !begins_array/    if (size > 5 \&\& *(const uint8_t *)bytes == 0xdd) weir__free(s, weir__alloc(s, weir__big_endian((const uint8_t *)bytes + 1, 4)));\n&/

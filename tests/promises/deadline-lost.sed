@@ -1,3 +1,3 @@
 # The envelope gets deadline 0.
 # file: core/rt/message.c
-s/m->deadline = deadline;/m->deadline = 0;/
+s/m->deadline = e->deadline;/m->deadline = 0;/

@@ -1,3 +1,3 @@
 # The next tick counts from now.
 # file: core/rt/timer.c
-s/next = weir__later\(t->due.at,/next = weir__later(weir_now(l->system),/
+s/next = weir__later\(t->due.at, \(int64_t\)\(missed \+ 1\) \* t->period\);/next = weir__later(t->due.at, (int64_t)(missed + 1) * t->period + 1);/

@@ -1,3 +1,3 @@
 # Replies lose their body.
 # file: core/rt/message.c
-s/return answer\(self, m->session, body, NULL\);/return answer(self, m->session, NULL, NULL);/
+s/return weir__answer\(self, weir__reply_to\(m\), body, NULL\);/return weir__answer(self, weir__reply_to(m), NULL, NULL);/

@@ -1,3 +1,3 @@
 # A stop kills.
 # file: core/rt/actor.c
-/^int weir_stop/,/^}/s/weir__mail_push\(a, &a->stop\);/weir_kill(s, address);/
+/^void weir__actor_stop/,/^}/s/weir__mail_push\(a, &a->stop\);/weir_kill(a->system, a->address);/

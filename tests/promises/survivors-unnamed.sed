@@ -1,3 +1,3 @@
 # The text has only their number.
 # file: core/rt/system.c
-s/were killed: %s", survivors, names/were killed", survivors/
+s/were killed: %s%s", survivors, names, still/were killed%s", survivors, still/

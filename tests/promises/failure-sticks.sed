@@ -1,0 +1,3 @@
+# A stream keeps its failure.
+# file: core/dev/stream.c
+s/^        st->failure = 0;/        ;/

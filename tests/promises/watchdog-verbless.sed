@@ -1,0 +1,3 @@
+# The verb is not told.
+# file: core/rt/watchdog.c
+s/verb_of\(s, what\)/"?"/
