@@ -44,6 +44,9 @@ bool weir__read_neighbour(weir_actor *self, const weir_message *m, const char *k
 /* Makes the stream of an actor that was just spawned; on failure the actor is killed (its fini sees a NULL stream). */
 int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, const char *name, weir__stream **out, weir_error **error);
 
+/* Why work was not accepted by an actor's stream. */
+weir_error *weir__stream_refused(const weir__device *d, const char *stream, int code);
+
 /* The behaviours, for tests that compare them with verbs.def. Ends with NULL. */
 const weir_behaviour *const *weir__behaviours(void);
 extern const weir_behaviour weir__model_behaviour, weir__residency_behaviour, weir__policy_behaviour, weir__experts_behaviour,

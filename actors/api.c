@@ -7,7 +7,7 @@
 typedef struct request {
     struct request *next;
     weir_model *model;
-    uint64_t handle; /* what the caller knows it by */
+    uint64_t handle;        /* what the caller knows it by */
     weir_address generator; /* who makes it: ids are its own */
     uint64_t id;            /* the generator's, 0: not yet known */
     bool cancelled;

@@ -39,6 +39,11 @@ bool weir__read_neighbour(weir_actor *self, const weir_message *m, const char *k
     return ok;
 }
 
+weir_error *weir__stream_refused(const weir__device *d, const char *stream, int code) {
+    return weir_error_new(code, NULL, NULL, "work was refused by stream %s of device %s: %s", stream, weir__device_name(d),
+                          weir_code_text(code));
+}
+
 int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, const char *name, weir__stream **out, weir_error **error) {
     int code = weir__stream_new(d, owner, name, out, error);
     if (code)

@@ -51,7 +51,7 @@ void weir__drive_fail(weir_actor *self, weir__pass *p, weir_error *error) {
 
 static bool submit_failed(weir_actor *self, weir__pass *p, int code) {
     if (code)
-        weir__drive_fail(self, p, weir_error_new(code, NULL, NULL, "work of a pass was refused by the stream"));
+        weir__drive_fail(self, p, weir__stream_refused(((weir__stepper *)weir_state(self))->device, "stepper", code));
     return code != 0;
 }
 
@@ -369,8 +369,8 @@ static weir__pass *noticed(weir_actor *self, int64_t status) {
     p->notices--;
     if (status && !p->error)
         weir__drive_fail(self, p,
-                         weir_error_new((int)status, NULL, NULL, "%s while a pass ran on %s", weir_code_text((int)status),
-                                        weir__device_name(s->device)));
+                         weir_error_new((int)status, NULL, NULL, "%s while a pass ran on stream stepper of device %s",
+                                        weir_code_text((int)status), weir__device_name(s->device)));
     else if (!p->error)
         return p;
     else if (p->phase == WEIR__RUNNING)

@@ -131,10 +131,22 @@ static weir_body *grant(policy *p, int64_t known) {
     return weir_write_end(w);
 }
 
+static void end_transaction(weir_actor *self) {
+    policy *p = weir_state(self);
+    if (p->stepper)
+        weir_demonitor(self, p->stepper);
+    p->stepper = 0;
+    p->leased = -1;
+}
+
 static void on_begin(weir_actor *self, const weir_message *m) {
     policy *p = weir_state(self);
     int64_t rows = 0, known = 0;
     weir_cursor c = weir_read(weir_message_body(m), NULL);
+    if (p->stepper == weir_message_from(m)) { /* there was no memory to send it the abort of that one */
+        p->aborted++;
+        end_transaction(self);
+    }
     if (p->there < p->total || p->warming || p->stepper) {
         weir_reply_error(self, m, state_error(p->stepper ? "begin: a transaction is open" : "begin: the units are not there yet"));
         return;
@@ -144,20 +156,12 @@ static void on_begin(weir_actor *self, const weir_message *m) {
     weir_body *b = grant(p, known);
     if (!b || weir_monitor(self, weir_message_from(m))) {
         weir_body_free(b);
-        weir_reply_error(self, m, weir_error_new(WEIR_ENOMEM, NULL, NULL, "begin: no memory"));
+        weir_reply_error(self, m, weir_error_new(WEIR_ENOMEM, NULL, NULL, "policy.begin: no memory"));
         return;
     }
     p->stepper = weir_message_from(m);
     p->passes++;
     weir_reply(self, m, b);
-}
-
-static void end_transaction(weir_actor *self) {
-    policy *p = weir_state(self);
-    if (p->stepper)
-        weir_demonitor(self, p->stepper);
-    p->stepper = 0;
-    p->leased = -1;
 }
 
 static void on_acquire(weir_actor *self, const weir_message *m) {

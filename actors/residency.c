@@ -95,7 +95,7 @@ static void job_submit(weir_actor *self, job *j, int code) {
     if (!code)
         code = weir__stream_notify(r->stream, weir_self(self), r->work_done, (int64_t)j->id);
     if (code)
-        job_fail(self, j, weir_error_new(code, NULL, NULL, "work for the transfer stream was refused"));
+        job_fail(self, j, weir__stream_refused(r->device, "residency", code));
 }
 
 static void on_work_done(weir_actor *self, const weir_message *m) {
@@ -107,7 +107,8 @@ static void on_work_done(weir_actor *self, const weir_message *m) {
     if (!j)
         return;
     if (status && !j->error)
-        j->error = weir_error_new((int)status, NULL, NULL, "%s on the transfer stream", weir_code_text((int)status));
+        j->error = weir_error_new((int)status, NULL, NULL, "%s on stream residency of device %s", weir_code_text((int)status),
+                                  weir__device_name(((residency *)weir_state(self))->device));
     if (j->error) {
         weir_answer_error(self, j->to, j->error);
         j->error = NULL;

@@ -6,7 +6,10 @@
 static void start_next(weir_actor *self);
 
 static void reply_error(weir_actor *self, const weir_message *m, int code, weir_error *error) {
-    weir_reply_error(self, m, error ? error : weir_error_new(code, NULL, NULL, "%s", weir_code_text(code)));
+    weir_reply_error(self, m,
+                     error ? error
+                           : weir_error_new(code, NULL, NULL, "stepper.%s: %s", weir_verb_name(weir_system_of(self), weir_message_verb(m)),
+                                            weir_code_text(code)));
 }
 
 /* ---- prepare ---- */
@@ -57,9 +60,14 @@ static int prepare(weir_actor *self, weir_error **error) {
         code = weir_fail(error, WEIR_ENOMEM, "stepper: no memory");
     if (!code)
         code = weir_monitor(self, s->options.policy);
+    if (code)
+        return code;
+    code = weir__stream_run(s->stream, s->forward->tables);
     if (!code)
-        code = weir__stream_run(s->stream, s->forward->tables);
-    return code ? code : weir__stream_notify(s->stream, s->self, s->tables_done, 0);
+        code = weir__stream_notify(s->stream, s->self, s->tables_done, 0);
+    if (code && error)
+        *error = weir__stream_refused(s->device, "stepper", code);
+    return code;
 }
 
 static void on_prepare(weir_actor *self, const weir_message *m) {
@@ -90,7 +98,8 @@ static void on_tables_done(weir_actor *self, const weir_message *m) {
         return;
     int code = status ? (int)status : weir_call(self, s->options.experts, s->banks, NULL, 0, on_banks, s, NULL);
     if (code)
-        prepare_failed(self, weir_error_new(code, NULL, NULL, "preparing the stepper: %s", weir_code_text(code)));
+        prepare_failed(self, weir_error_new(code, NULL, NULL, "preparing on stream stepper of device %s: %s", weir__device_name(s->device),
+                                            weir_code_text(code)));
 }
 
 /* ---- sequences ---- */

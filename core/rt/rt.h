@@ -117,6 +117,7 @@ enum weir__point {
 bool weir__inject(weir_system *s, enum weir__point point);
 /* Arms a point by name: it fires at its nth passing from now (1: the next), `times` times in a row (0: disarm). EINVAL: no such point. */
 WEIR_API int weir__inject_arm(weir_system *s, const char *point, uint64_t nth, uint64_t times);
+uint64_t weir__inject_passed(weir_system *s, enum weir__point point); /* how often it was passed since it was armed; 0 when it is not */
 const char *weir__inject_name(int point, const char **text); /* NULL beyond the last */
 
 /* ---- checks ---- */

@@ -322,7 +322,8 @@ function Model:tokenize(text, options)
   check_open(self)
   options = options or {}
   check_options("tokenize", options, tokenize_options)
-  return to_ids(weir.call_with({to = member(self, "generator"), timeout = false}, "tokenize", text, {special = options.special or false, bounds = options.bounds or false}))
+  local generator = member(self, "generator")
+  return to_ids(weir.call_with({to = generator, timeout = false}, "tokenize", text, {special = options.special or false, bounds = options.bounds or false}))
 end
 
 --- The text of token ids.
