@@ -210,8 +210,8 @@ const char *blame(lua_State *where); /* the call that cannot be yielded across, 
 int raise_code(lua_State *L, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int raise_error(lua_State *L, weir_error *e); /* e is taken */
 void push_error(lua_State *L, const weir_error *e);
-void push_taken(lua_State *L, weir_error *e); /* e is taken, also if there is no memory to push it */
-void forget_errors(void);                     /* of this thread: that there was no memory to push */
+void push_taken(lua_State *L, weir_error *e);               /* e is taken, also if there is no memory to push it */
+void forget_errors(void);                                   /* of this thread: that there was no memory to push */
 weir_error *to_error(lua_State *L, int index);              /* any value; never NULL */
 int fail_or_raise(lua_State *L, bool quiet, weir_error *e); /* quiet: nil, error */
 
