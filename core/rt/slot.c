@@ -1,7 +1,7 @@
 /* slot.c: what any thread may read of an actor while it may end: its name and counters, kept in its place in the table. */
 #include "internal.h"
 
-/* Words, each read and written whole: a name that is read while the place gets its next actor is refused afterwards, by the id. */
+/* Everything is read whole and in order (acquire), and the id once more at the end: what was read while the place got its next actor is refused. */
 void weir__slot_name(weir__slot *slot, const char *name) {
     char text[WEIR_MAX_NAME] = "";
     uint64_t word;
@@ -14,14 +14,13 @@ void weir__slot_name(weir__slot *slot, const char *name) {
 
 static void read_name(const weir__slot *slot, char *name) {
     for (size_t i = 0; i < WEIR_MAX_NAME / sizeof(uint64_t); i++) {
-        uint64_t word = atomic_load_explicit(&slot->name[i], memory_order_relaxed);
+        uint64_t word = atomic_load_explicit(&slot->name[i], memory_order_acquire);
         memcpy(name + i * sizeof word, &word, sizeof word);
     }
 }
 
 /* Still the same actor, after its fields were read. */
 static bool same(const weir__slot *slot, weir_address a) {
-    atomic_thread_fence(memory_order_acquire);
     return weir__ids_of(&slot->id) == a;
 }
 
@@ -33,15 +32,19 @@ bool weir__slot_text(const weir_system *s, weir_address a, char *name) {
     return same(slot, a);
 }
 
+static uint64_t get(const weir__counter *c) {
+    return atomic_load_explicit(c, memory_order_acquire);
+}
+
 static void fill(const weir__slot *slot, weir_actor_stats *out) {
     *out = (weir_actor_stats){
-        .handled = weir__get(&slot->handled),
-        .sent = weir__get(&slot->sent),
-        .refused = weir__get(&slot->refused),
-        .dead = weir__get(&slot->lost),
-        .queued_peak = weir__get(&slot->peak),
-        .calls_open = weir__get(&slot->calls_open),
-        .busy = (int64_t)weir__get(&slot->busy),
+        .handled = get(&slot->handled),
+        .sent = get(&slot->sent),
+        .refused = get(&slot->refused),
+        .dead = get(&slot->lost),
+        .queued_peak = get(&slot->peak),
+        .calls_open = get(&slot->calls_open),
+        .busy = (int64_t)get(&slot->busy),
         .loop = atomic_load_explicit(&slot->loop, memory_order_relaxed)->index,
     };
     weir__slot_load(slot, &out->queued, &out->queued_bytes);
