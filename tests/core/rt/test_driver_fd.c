@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -174,6 +175,60 @@ static void a_host_hears_of_every_post_of_other_threads(void **state) {
         assert_int_equal(e.handled, p.posts + 1);
         fixture_close(&f);
     }
+}
+
+typedef struct resetting {
+    weir_system *s;
+    weir_address a;
+    _Atomic int handled;
+    uint64_t timer;
+    bool done;
+} resetting;
+
+static void never_due(weir_actor *self, void *data, uint64_t missed) {
+    (void)self, (void)data, (void)missed;
+}
+
+/* Moves a timer that is far away, so that going to sleep takes a system call: a post may come in just then. */
+static void on_reset(weir_actor *self, const weir_message *m) {
+    resetting *r = weir_state(self);
+    r->handled++;
+    r->done = first_int(m) == 0;
+    weir_timer_cancel(self, r->timer);
+    weir_timer(self, INT64_C(3600000000000) + r->handled, WEIR_TIMER_ONCE, never_due, NULL, &r->timer);
+}
+static const weir_handler reset_handlers[] = {{"count", on_reset}, {NULL, NULL}};
+static const weir_behaviour reset_behaviour = {.name = "resetting", .handlers = reset_handlers};
+
+/* Each post waits until the one before was handled, and comes some moments later: while the loop goes to sleep. */
+static void *post_one_by_one(void *data) {
+    resetting *r = data;
+    weir_verb verb = weir_intern(r->s, "count");
+    uint32_t random = 11;
+    for (int i = 0; i < 30000; i++) {
+        weir_post(r->s, 0, r->a, verb, weir_pack(r->s, "i", (int64_t)(29999 - i)));
+        while (atomic_load(&r->handled) <= i)
+            sched_yield();
+        random = random * 1664525u + 1013904223u;
+        for (volatile uint32_t spin = random >> 18; spin; spin--)
+            ;
+    }
+    return NULL;
+}
+
+static void no_post_is_slept_over_between_a_step_and_the_wait(void **state) {
+    (void)state;
+    fixture f;
+    resetting r = {.s = NULL};
+    pthread_t t;
+    fixture_open(&f, WEIR_DRIVER_FD, 0);
+    r.s = f.s;
+    r.a = fixture_spawn(&f, &reset_behaviour, &r);
+    assert_int_equal(pthread_create(&t, NULL, post_one_by_one, &r), 0);
+    host_of_fd(&f, &r.done);
+    pthread_join(t, NULL);
+    assert_int_equal(r.handled, 30000);
+    fixture_close(&f);
 }
 
 /* ---- steps ---- */
@@ -450,6 +505,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_host_hears_of_what_it_does_itself),
         cmocka_unit_test(a_host_hears_of_every_post_of_other_threads),
+        cmocka_unit_test(no_post_is_slept_over_between_a_step_and_the_wait),
         cmocka_unit_test(loop_E1_the_timeout_is_0_and_the_descriptor_readable_when_work_is_left),
         cmocka_unit_test(loop_E3_taking_the_work_away_again_leaves_nothing_to_wait_for),
         cmocka_unit_test(a_step_begins_no_turn_after_its_time),

@@ -172,6 +172,63 @@ static bool is_positive(void *data) {
     return *(int *)data > 0;
 }
 
+static void set_flag(weir_actor *self, void *data, uint64_t missed) {
+    (void)self, (void)missed;
+    *(bool *)data = true;
+}
+
+/* Whichever of two readable watchers is told first gives the other's number to a pipe with nothing in it, and watches that. */
+typedef struct swap {
+    watcher *w[2];
+    watcher fresh;
+    int told, pipe[2];
+} swap;
+
+static void swap_other(weir_system *s, void *data, int events) {
+    swap *x = data;
+    (void)events;
+    if (x->told++)
+        return;
+    for (int i = 0; i < 2; i++) {
+        struct pollfd p = {x->w[i]->fd, POLLIN, 0};
+        assert_int_equal(poll(&p, 1, 0), 1);
+        weir__io_stop(x->w[i]->io);
+        x->w[i]->io = NULL;
+    }
+    assert_int_equal(pipe(x->pipe), 0);
+    for (int i = 0; i < 2; i++) { /* both numbers: which one was told is not known */
+        assert_int_equal(dup2(x->pipe[0], x->w[i]->fd), x->w[i]->fd);
+        assert_int_equal(weir__io_start(s, x->w[i]->fd, WEIR__IO_READ, ready, &x->fresh, &x->w[i]->io, NULL), WEIR_OK);
+    }
+}
+
+static void what_happened_to_an_old_descriptor_is_not_told_to_a_new_one(void **state) {
+    (void)state;
+    for (int d = 0; d < DRIVERS; d++) {
+        fixture f;
+        watcher a = {.wanted = 1}, b = {.wanted = 1};
+        swap x = {.w = {&a, &b}, .fresh = {.wanted = 1, .fd = -1}};
+        bool due = false;
+        open_on(&f, d);
+        watch_pair(&f, &a, WEIR__IO_READ);
+        watch_pair(&f, &b, WEIR__IO_READ);
+        for (int i = 0; i < 2; i++) {
+            weir__io_stop(x.w[i]->io);
+            assert_int_equal(weir__io_start(f.s, x.w[i]->fd, WEIR__IO_READ, swap_other, &x, &x.w[i]->io, NULL), WEIR_OK);
+            assert_int_equal(write(x.w[i]->other, "x", 1), 1);
+        }
+        weir_timer(f.main, 20 * MS, WEIR_TIMER_ONCE, set_flag, &due, NULL);
+        run_until(&f, &due);
+        assert_int_equal(x.told, 1);
+        assert_int_equal(x.fresh.reads, 0);
+        close_pair(&a);
+        close_pair(&b);
+        close(x.pipe[0]);
+        close(x.pipe[1]);
+        fixture_close(&f);
+    }
+}
+
 /* In a host's loop, and in steps, the messages that a function sends are handled with nobody's help. */
 static void what_a_function_sends_is_handled(void **state) {
     (void)state;
@@ -230,11 +287,6 @@ static void a_regular_file_is_always_ready(void **state) {
 }
 
 /* ---- closed behind the loop's back ---- */
-
-static void set_flag(weir_actor *self, void *data, uint64_t missed) {
-    (void)self, (void)missed;
-    *(bool *)data = true;
-}
 
 static void close_in_timer(weir_actor *self, void *data, uint64_t missed) {
     watcher *w = data;
@@ -454,6 +506,7 @@ int main(void) {
         cmocka_unit_test(readiness_is_a_level),
         cmocka_unit_test(two_watchers_of_one_descriptor_get_what_they_asked_for),
         cmocka_unit_test(a_function_may_stop_any_watcher),
+        cmocka_unit_test(what_happened_to_an_old_descriptor_is_not_told_to_a_new_one),
         cmocka_unit_test(what_a_function_sends_is_handled),
         cmocka_unit_test(a_regular_file_is_always_ready),
         cmocka_unit_test(loop_E19_a_closed_descriptor_is_its_watchers_error_only),
