@@ -14,7 +14,7 @@ static void slot_fill(weir__slot *slot, weir_actor *a, const char *name, const w
     slot->actor = a;
     atomic_store_explicit(&slot->max_messages, least(messages, LIMIT_MESSAGES), memory_order_relaxed);
     atomic_store_explicit(&slot->max_bytes, least(bytes, LIMIT_BYTES), memory_order_relaxed);
-    atomic_store_explicit(&slot->loop, a->loop, memory_order_relaxed);
+    atomic_store_explicit(&slot->loop, a->loop, memory_order_release);
     weir__counter *counters[] = {&slot->refused, &slot->handled, &slot->sent, &slot->lost, &slot->peak, &slot->calls_open, &slot->busy};
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
         atomic_store_explicit(counters[i], 0, memory_order_relaxed);
@@ -65,8 +65,8 @@ static weir__loop *choose_loop(weir_system *s, const weir_spawn_options *o) {
     return wish >= WEIR_LOOP_MAIN && (unsigned)(wish - WEIR_LOOP_MAIN) < s->n_loops ? s->loops[wish - WEIR_LOOP_MAIN] : NULL;
 }
 
-/* Does not take `state`. */
-int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_actor **out,
+/* Does not take `state`. Once its address lives, any thread may find it and its loop may end it. */
+int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_address *out,
                     weir_error **error) {
     const char *name = options && options->name ? options->name : b->name;
     weir_actor *a = NULL;
@@ -85,11 +85,11 @@ int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const 
     actor_fill(a, l, c, state, name);
     slot_fill(slot, a, name, options);
     a->slot = slot;
-    a->address = weir__ids_live(&slot->id);
+    *out = a->address = weir__ids_next(&slot->id);
     atomic_fetch_add_explicit(&s->living, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->unfinished, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&s->spawned, 1, memory_order_relaxed);
-    *out = a;
+    weir__ids_live(&slot->id);
+    atomic_fetch_add(&s->spawned, 1); /* pairs with the ones in weir_system_stop */
     return WEIR_OK;
 fail:
     if (c)
@@ -104,14 +104,23 @@ static int may_spawn(weir_system *s, const weir_behaviour *b, weir_error **error
         return weir_fail(error, WEIR_EINVAL, "weir_spawn: no system or no behaviour");
     if (!weir__usable(s))
         return weir_fail(error, WEIR_EINVAL, "weir_spawn: in a forked child, or on a thread that does not drive the system's loop");
-    if (s->stopping)
+    if (atomic_load(&s->stopping))
         return weir_fail(error, WEIR_ESTOPPING, "the system is stopping: no new actor \"%s\"", b->name ? b->name : "actor");
     return WEIR_OK;
 }
 
+/* The system began to stop meanwhile. Who asks all to stop says so first and looks at the table then; here it is the other way round. Both add to `spawned`
+ * in between, so one of the two sees the other. */
+static void stop_too(weir_system *s, weir_address a) {
+    if (atomic_load(&s->stopped))
+        weir_kill(s, a);
+    else if (atomic_load(&s->stopping))
+        weir_stop(s, a);
+}
+
 int weir_spawn(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_address *out,
                weir_error **error) {
-    weir_actor *a;
+    weir_address a;
     int code = may_spawn(s, b, error);
     if (code == WEIR_OK)
         code = weir__actor_new(s, b, state, options, &a, error);
@@ -121,7 +130,8 @@ int weir_spawn(weir_system *s, const weir_behaviour *b, void *state, const weir_
         return code;
     }
     if (out)
-        *out = a->address;
+        *out = a;
+    stop_too(s, a);
     return WEIR_OK;
 }
 
@@ -175,6 +185,7 @@ void weir__actor_end(weir_actor *a) {
     weir__compiled *c = a->compiled;
     if (c->behaviour->fini)
         c->behaviour->fini(s, a->state); /* who hears of the end, on whatever loop, finds nothing left of it */
+    drop_own(a);                         /* what fini began */
     weir_error *error = end_error(a);
     weir__calls_fail(a, error);
     for (weir__entry *e; (e = weir__queue_pop(&a->mail));)
@@ -217,26 +228,25 @@ void weir_exit(weir_actor *self, weir_error *why) {
         weir__actor_end_with(self, WEIR_EEXITED, why);
 }
 
-/* The actor that may be stopped or killed. *slot: its place; true: it lives on the calling thread's loop. */
-static int find_mortal(weir_system *s, weir_address a, weir__slot **slot, bool *here) {
+/* The actor that may be stopped or killed. *slot: its place; *near: the actor, if it lives on the calling thread's loop, else NULL. */
+static int find_mortal(weir_system *s, weir_address a, weir__slot **slot, weir_actor **near) {
     if (!weir__check(s, "no system") || weir__forked(s))
         return WEIR_EINVAL;
     *slot = weir__ids_find(&s->actors, a);
     if (!*slot)
         return WEIR_ENOACTOR;
-    *here = weir__loop_of(*slot) == weir__here(s);
+    *near = weir__actor(s, a);
     return a == s->main_address ? WEIR_EINVAL : WEIR_OK;
 }
 
 int weir_kill(weir_system *s, weir_address address) {
     weir__slot *slot;
-    bool here;
-    int code = find_mortal(s, address, &slot, &here);
+    weir_actor *a;
+    int code = find_mortal(s, address, &slot, &a);
     if (code != WEIR_OK)
         return code;
-    if (!here)
+    if (!a)
         return weir__ask(slot, address, WEIR__ASK_KILL);
-    weir_actor *a = slot->actor;
     weir_error_free(a->why);
     a->why = NULL;
     a->ending = WEIR_EKILLED;
@@ -256,11 +266,14 @@ void weir__actor_stop(weir_actor *a) {
 
 int weir_stop(weir_system *s, weir_address address) {
     weir__slot *slot;
-    bool here;
-    int code = find_mortal(s, address, &slot, &here);
-    if (code == WEIR_OK && here)
-        weir__actor_stop(slot->actor);
-    return code != WEIR_OK || here ? code : weir__ask(slot, address, WEIR__ASK_STOP);
+    weir_actor *a;
+    int code = find_mortal(s, address, &slot, &a);
+    if (code != WEIR_OK)
+        return code;
+    if (!a)
+        return weir__ask(slot, address, WEIR__ASK_STOP);
+    weir__actor_stop(a);
+    return WEIR_OK;
 }
 
 /* ---- holding ---- */
@@ -283,8 +296,8 @@ void weir_unhold(weir_actor *self) {
 /* ---- looking at actors ---- */
 
 weir_actor *weir__actor(weir_system *s, weir_address a) {
-    weir__slot *slot = weir__ids_find(&s->actors, a);
-    return slot && weir__loop_of(slot) == weir__here(s) ? slot->actor : NULL;
+    weir__loop *here = weir__here(s);
+    return here ? weir__local(here, a) : NULL;
 }
 
 const weir_behaviour *weir__behaviour(const weir_actor *self) {

@@ -40,12 +40,13 @@ static void grant(weir__loop *l, weir__slot *slot, uint64_t word) {
     weir_address a = weir__ids_of(&slot->id);
     if (!(word & (WEIR__ASK_STOP | WEIR__ASK_KILL)) || generation_of(a) != word >> ASK_BITS)
         return;
-    if (weir__loop_of(slot) != l) {
+    weir_actor *actor = weir__local(l, a);
+    if (!actor) {
         weir__ask(slot, a, (int)(word & (WEIR__ASK_STOP | WEIR__ASK_KILL)));
         return;
     }
     if (word & WEIR__ASK_STOP)
-        weir__actor_stop(slot->actor);
+        weir__actor_stop(actor);
     if (word & WEIR__ASK_KILL)
         weir_kill(l->system, a);
 }

@@ -4,9 +4,8 @@
 
 /* Looks through both lists in step: as cheap as the shorter one. Of an actor on another loop only the own list may be read. */
 static weir__bond *find(weir_actor *self, weir_address address, bool link) {
-    weir__slot *slot = weir__ids_find(&self->system->actors, address);
-    bool near = slot && weir__loop_of(slot) == self->loop;
-    weir__link *others = near ? &slot->actor->watchers : &self->watching;
+    weir_actor *near = weir__local(self->loop, address);
+    weir__link *others = near ? &near->watchers : &self->watching;
     weir__link *mine = self->watching.next, *its = others->next;
     while (mine != &self->watching && (its != others || !near)) {
         weir__bond *w = weir__container(mine, weir__bond, by_watcher);

@@ -111,9 +111,9 @@ static weir__call *call_new(weir_actor *self, weir_address to, weir_verb verb, b
 /* Hands the question over; body is taken. A refusal is the end of the call. */
 static void ask(weir_actor *self, weir__call *c, weir_body *body) {
     weir_system *s = self->system;
-    weir__slot *slot = weir__ids_find(&s->actors, c->callee);
-    bool far = slot && weir__loop_of(slot) != self->loop;
-    if (slot && !far && self->held && weir__cycle_closed(c, slot->actor)) {
+    weir_actor *near = weir__local(self->loop, c->callee);
+    bool far = !near && weir__ids_find(&s->actors, c->callee);
+    if (near && self->held && weir__cycle_closed(c, near)) {
         weir_body_free(body);
         return;
     }
@@ -124,7 +124,7 @@ static void ask(weir_actor *self, weir__call *c, weir_body *body) {
         return;
     if (code == WEIR_OK) {
         if (c->open) /* a full mailbox may have dropped the question again */
-            weir__link_add(&slot->actor->incoming, &c->by_callee);
+            weir__link_add(&near->incoming, &c->by_callee);
         return;
     }
     weir__call_end(self->loop, c, NULL,

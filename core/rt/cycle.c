@@ -10,6 +10,7 @@ typedef struct quest {
     weir__loop *home;
     weir_address initiator;
     uint64_t session;
+    uint64_t search; /* tells it from what the initiator asked before; 0: it travels with the call */
     unsigned hops;
     char path[CYCLE_TEXT]; /* names up to here: "a -> b" */
 } quest;
@@ -63,11 +64,12 @@ static weir_actor *visit_next(weir__loop *l, const quest *q, weir_actor *a) {
     while (a->held && a->visit_call != &a->calls) {
         weir__call *c = weir__container(a->visit_call, weir__call, by_caller);
         weir__slot *slot = c->open ? weir__ids_find(&l->system->actors, c->callee) : NULL;
+        weir_actor *near = slot ? weir__local(l, c->callee) : NULL;
         a->visit_call = a->visit_call->next;
-        if (slot && weir__loop_of(slot) != l)
+        if (slot && !near)
             send_probe(l->system, q, a, c, slot);
-        else if (slot && slot->actor->visit != l->visit)
-            return slot->actor;
+        else if (near && near->visit != l->visit)
+            return near;
     }
     return NULL;
 }
@@ -117,7 +119,8 @@ static bool follow(weir__loop *l, quest *q, weir_actor *from) {
 }
 
 static quest quest_of(const weir__call *c) {
-    quest q = {c->caller->loop, c->caller->address, weir__ids_of(&c->id), 0, ""};
+    weir__loop *home = c->caller->loop;
+    quest q = {home, c->caller->address, weir__ids_of(&c->id), ++home->searches, 0, ""};
     append(q.path, c->caller->name);
     return q;
 }
@@ -135,8 +138,9 @@ void weir__cycle_check(weir_actor *self) {
         next = l->next;
         weir__call *c = weir__container(l, weir__call, by_caller);
         weir__slot *slot = c->open ? weir__ids_find(&loop->system->actors, c->callee) : NULL;
-        if (slot && weir__loop_of(slot) == loop) {
-            weir__cycle_closed(c, slot->actor);
+        weir_actor *near = slot ? weir__local(loop, c->callee) : NULL;
+        if (near) {
+            weir__cycle_closed(c, near);
         } else if (slot) {
             quest q = quest_of(c);
             send_probe(loop->system, &q, NULL, c, slot);
@@ -147,7 +151,7 @@ void weir__cycle_check(weir_actor *self) {
 void weir__cycle_follow(const weir__carrier *carrier, weir_actor *callee) {
     if (!callee->held)
         return;
-    quest q = {carrier->home, carrier->message.to, carrier->message.session, 0, ""};
+    quest q = {carrier->home, carrier->message.to, carrier->message.session, 0, 0, ""};
     char name[WEIR_MAX_NAME];
     append(q.path, weir__slot_text(callee->system, q.initiator, name) ? name : "?");
     follow(callee->loop, &q, callee);
@@ -155,13 +159,15 @@ void weir__cycle_follow(const weir__carrier *carrier, weir_actor *callee) {
 
 void weir__cycle_probe(weir__loop *l, weir__entry *e) {
     weir__probe *p = weir__container(e, weir__probe, entry);
-    weir_actor *at = weir__actor(l->system, p->at);
-    bool seen = !at || p->found || (at->probed_by == p->quest.initiator && at->probed_session == p->quest.session);
+    weir_actor *at = weir__local(l, p->at);
+    bool seen = !at || p->found ||
+                (at->probed_by == p->quest.initiator && at->probed_session == p->quest.session && at->probed_search == p->quest.search);
     if (at && p->found)
         weir__debt_revoke(at, p->quest.initiator, p->quest.session);
     if (!seen) {
         at->probed_by = p->quest.initiator;
         at->probed_session = p->quest.session;
+        at->probed_search = p->quest.search;
         follow(l, &p->quest, at);
     }
     weir__pool_give(l->system, p, sizeof *p);

@@ -41,12 +41,19 @@ static void test_poll(weir__loop *l) {
     (void)l;
 }
 
-/* Work of other threads is all that can come. */
+static bool workers_have_work(weir_system *s) {
+    for (unsigned i = 1; i < s->n_loops; i++)
+        if (atomic_load(&s->loops[i]->inbox) || atomic_load(&s->loops[i]->asked))
+            return true;
+    return false;
+}
+
+/* Work of other threads is all that can come; for a worker loop too it wakes the main loop. */
 static void test_wait(weir__loop *l) {
     if (!weir__sleep_begin(l))
         return;
     struct pollfd p = {l->wake_fd, POLLIN, 0};
-    if (poll(&p, 1, -1) > 0)
+    if (!workers_have_work(l->system) && poll(&p, 1, -1) > 0)
         weir__drain_fd(l->wake_fd);
     weir__sleep_end(l);
 }

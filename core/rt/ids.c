@@ -41,6 +41,10 @@ void *weir__ids_take(weir_system *s, weir__ids *t) {
     return r;
 }
 
+uint64_t weir__ids_next(const weir__id *r) {
+    return (uint64_t)r->index << WEIR__GENERATION_BITS | r->next;
+}
+
 uint64_t weir__ids_live(weir__id *r) {
     atomic_store_explicit(&r->live, r->next, memory_order_release); /* pairs with the acquire in weir__ids_find */
     r->next = (r->next + 1) & ((1u << WEIR__GENERATION_BITS) - 1);

@@ -33,6 +33,8 @@ static void wake_worker(weir__loop *l) {
 }
 
 void weir__wake(weir__loop *l) {
+    if (l->driver->advance)
+        l = &l->system->main_loop; /* its thread drives them all */
     if (!atomic_load(&l->asleep))
         return;
     if (l->index)

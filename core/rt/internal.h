@@ -75,6 +75,7 @@ typedef struct weir__ids {
 void weir__ids_init(weir__ids *t, size_t size);
 void weir__ids_fini(weir_system *s, weir__ids *t);
 void *weir__ids_take(weir_system *s, weir__ids *t); /* a free record, not living yet, only its head defined; NULL without memory */
+uint64_t weir__ids_next(const weir__id *r);         /* the id that it will get */
 uint64_t weir__ids_live(weir__id *r);               /* gives it its id */
 void weir__ids_end(weir__id *r);                    /* its id is void from now on */
 void weir__ids_give(weir__ids *t, weir__id *r);     /* an ended record may be taken again */
@@ -262,7 +263,7 @@ struct weir_actor {
     weir_actor *visit_from;
     weir__link *visit_call;
     weir_address probed_by; /* the last search that came from another loop */
-    uint64_t probed_session;
+    uint64_t probed_session, probed_search;
     char name[WEIR_MAX_NAME];
 };
 
@@ -542,7 +543,7 @@ struct weir__loop {
     weir_actor *current;
     int64_t now; /* the clock at the end of the last turn */
     bool running;
-    uint64_t visit; /* search for cycles */
+    uint64_t visit, searches; /* for cycles: on this loop, begun by its actors */
     weir__counter sent, handled, dead, dropped, queued, away_sent, arrived, calls_made, calls_ended, late, timers_live;
     weir__attachment *attachments;
 
@@ -562,6 +563,7 @@ struct weir_system {
     void *thread;                   /* weir__thread() of the main loop's thread */
     const volatile uint8_t *parent; /* a page that the kernel wipes in a forked child; its first byte is 1 elsewhere */
     int parent_pid;                 /* asked instead where the kernel cannot wipe; 0: not needed */
+    _Atomic bool stopping;          /* no actor starts any more */
     _Atomic bool stopped;           /* nothing is accepted any more */
     _Atomic bool watched;           /* loops publish their handlers */
     _Atomic uint32_t armed;         /* faults */
@@ -599,7 +601,6 @@ struct weir_system {
     _Atomic uint32_t next_worker; /* for WEIR_LOOP_ANY */
     weir_address main_address;
     weir__graveyard graveyard;
-    bool stopping;
     weir_trace_fn *_Atomic trace;
     void *_Atomic trace_data; /* written before trace */
 
@@ -628,7 +629,17 @@ static inline weir__loop *weir__here(const weir_system *s) {
 }
 /* Where messages to an actor go. Any thread */
 static inline weir__loop *weir__loop_of(const weir__slot *slot) {
-    return atomic_load_explicit(&slot->loop, memory_order_relaxed);
+    return atomic_load_explicit(&slot->loop, memory_order_acquire); /* pairs with the release in slot_fill */
+}
+/* Whether it is still the place of `a`, after other fields were read, in acquiring order. Any thread */
+static inline bool weir__slot_still(const weir__slot *slot, weir_address a) {
+    return weir__ids_of(&slot->id) == a;
+}
+/* The living actor, if it is one of l's; on l's thread, which alone can end it. Its loop may be another's, where it ends just now: then a third thread may have
+ * started the next actor in its place, here. */
+static inline weir_actor *weir__local(const weir__loop *l, weir_address a) {
+    weir__slot *slot = (weir__slot *)weir__ids_find(&l->system->actors, a);
+    return slot && weir__loop_of(slot) == l && weir__slot_still(slot, a) ? slot->actor : NULL;
 }
 /* The main loop, then the workers'; NULL beyond the last. Any thread */
 static inline weir__loop *weir__loop_at(weir_system *s, unsigned i) {
@@ -767,8 +778,9 @@ void weir__cycle_follow(const weir__carrier *carrier, weir_actor *callee); /* a 
 void weir__cycle_probe(weir__loop *l, weir__entry *e);                     /* a search goes on here */
 
 /* remote.c: calls between loops */
-int weir__call_away(weir_actor *self, weir__call *c, weir_body *body);                      /* asks; body is taken. What weir_send says */
-void weir__debt_arrive(weir__loop *l, weir_message *m, weir_actor *callee);                 /* callee NULL: answered at once */
+int weir__call_away(weir_actor *self, weir__call *c, weir_body *body); /* asks; body is taken. What weir_send says */
+int weir__debt_arrive(weir__loop *l, weir_message *m,
+                      weir_actor *callee); /* callee NULL: ENOACTOR. ENOMEM. Then it is answered, a dead letter */
 int weir__debt_pay(weir_actor *self, weir_reply_to to, weir_body *body, weir_error *error); /* both taken */
 void weir__debts_fail(weir_actor *callee, const weir_error *error);
 void weir__debt_revoke(weir_actor *callee, weir_address caller, uint64_t session);
@@ -801,7 +813,7 @@ int weir__workers_start(weir_system *s, weir_error **error);
 void weir__workers_stop(weir_system *s); /* ends their actors and joins them */
 
 /* actor.c */
-int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_actor **out,
+int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_address *out,
                     weir_error **error);
 void weir__actor_end(weir_actor *a);                                /* a->ending says how; its code is not on the stack */
 void weir__actor_end_with(weir_actor *a, int how, weir_error *why); /* marks it, to be ended before its next message; why is taken */

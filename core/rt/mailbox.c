@@ -6,9 +6,13 @@
 enum { LOAD_MESSAGE_BITS = 24, MESSAGE_MASK = (1 << LOAD_MESSAGE_BITS) - 1 };
 
 /* One word holds both counts, so that a bound is exact whoever reserves at the same time. */
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
 static int reserve(weir__slot *slot, size_t bytes, unsigned times) {
-    uint64_t max_messages = times * atomic_load_explicit(&slot->max_messages, memory_order_relaxed);
-    uint64_t max_bytes = times * atomic_load_explicit(&slot->max_bytes, memory_order_relaxed);
+    uint64_t max_messages = least(times * atomic_load_explicit(&slot->max_messages, memory_order_relaxed), MESSAGE_MASK);
+    uint64_t max_bytes = least(times * atomic_load_explicit(&slot->max_bytes, memory_order_relaxed), UINT64_MAX >> LOAD_MESSAGE_BITS);
     uint64_t add = (uint64_t)bytes << LOAD_MESSAGE_BITS | 1, load = atomic_load_explicit(&slot->load, memory_order_relaxed);
     do {
         if ((load & MESSAGE_MASK) >= max_messages || (load >> LOAD_MESSAGE_BITS) + bytes > max_bytes)

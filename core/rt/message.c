@@ -84,9 +84,10 @@ static int refuse(weir_system *s, weir__slot *slot, const envelope *e, int why) 
 }
 
 /* The newest of a full mailbox that drops it: as if accepted and lost at once. */
-static int spill(weir_system *s, const envelope *e) {
+static int spill(weir_system *s, weir__slot *slot, const envelope *e) {
     weir_message m = {{NULL, 0, WEIR__MAIL}, s, e->from, e->to, e->verb, 0, 0, 0, e->body, {NULL}};
     atomic_fetch_add_explicit(&s->spilled, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&slot->refused, 1, memory_order_relaxed);
     weir__bury(s, &m, WEIR_EFULL);
     weir_body_free(e->body);
     return WEIR_OK;
@@ -103,33 +104,35 @@ static void push(weir__loop *l, weir_actor *a, weir_message *m) {
 /* To the receiver's loop: its own mail straight into the mailbox, behind what this thread may have posted before. here: NULL: a thread that drives none. */
 static void hand_over(weir_system *s, weir__loop *here, weir__slot *slot, weir_message *m) {
     weir__loop *there = weir__loop_of(slot);
-    if (here)
-        weir__add(&here->sent, 1);
-    else
+    if (!here) {
         atomic_fetch_add_explicit(&s->posted, 1, memory_order_relaxed);
-    if (here == there) {
-        weir__inbox_take(here);
-        weir__add(&here->queued, 1);
-        push(here, slot->actor, m);
+        weir__inbox_push(there, &m->entry);
         return;
     }
-    if (here)
+    weir__add(&here->sent, 1);
+    if (here != there || !weir__slot_still(slot, m->to)) {
         weir__add(&here->away_sent, 1);
-    weir__inbox_push(there, &m->entry);
+        weir__inbox_push(there, &m->entry);
+        return;
+    }
+    weir__inbox_take(here);
+    weir__add(&here->queued, 1);
+    push(here, slot->actor, m);
 }
 
 void weir__message_arrive(weir__loop *l, weir_message *m) {
     weir_system *s = l->system;
     weir__slot *slot = weir__ids_find(&s->actors, m->to);
     bool pending = m->flags & WEIR__PENDING;
+    int code = slot ? WEIR_OK : WEIR_ENOACTOR;
     weir__add(&l->arrived, 1);
     weir__add(&l->queued, 1);
     if (m->flags & WEIR__AWAY)
-        weir__debt_arrive(l, m, slot ? slot->actor : NULL);
-    if (slot)
+        code = weir__debt_arrive(l, m, slot ? slot->actor : NULL);
+    if (code == WEIR_OK)
         push(l, slot->actor, m);
     else
-        weir__message_dead(l, m, WEIR_ENOACTOR);
+        weir__message_dead(l, m, code);
     if (pending)
         atomic_fetch_sub(&s->pending, 1);
 }
@@ -140,7 +143,7 @@ static int post(weir_system *s, const envelope *e) {
     weir_message *m;
     int code = reserve(s, e, &slot, &m);
     if (code == WEIR_EFULL && !e->session && atomic_load_explicit(&slot->full, memory_order_relaxed) == WEIR_FULL_DROP_NEWEST)
-        return spill(s, e);
+        return spill(s, slot, e);
     if (code != WEIR_OK)
         return refuse(s, slot, e, code);
     m->session = e->session;
@@ -329,25 +332,23 @@ weir_reply_to weir_defer(weir_actor *self, const weir_message *m) {
     return weir__reply_to(m);
 }
 
-/* A caller that has ended makes the token inert, with ENOACTOR. */
-static int token(weir_actor *self, weir_reply_to to) {
-    if (!weir__check(self, "no actor") || !weir__usable_by(self))
-        return WEIR_EINVAL;
-    return !to.session || weir__ids_find(&self->system->actors, to.caller) ? WEIR_OK : WEIR_ENOACTOR;
+/* A caller that has ended makes the token inert, with ENOACTOR; what stands for a call from another loop is given back all the same. */
+static int use_token(weir_actor *self, weir_reply_to to, weir_body *body, weir_error *error) {
+    int code = !weir__check(self, "no actor") || !weir__usable_by(self) ? WEIR_EINVAL : WEIR_OK;
+    bool ended = !code && to.session && !weir__ids_find(&self->system->actors, to.caller);
+    if (!code && to.session && (!ended || to.ticket))
+        code = weir__answer(self, to, body, error);
+    else
+        weir_body_free(body), weir_error_free(error);
+    return ended ? WEIR_ENOACTOR : code;
 }
 
 int weir_answer(weir_actor *self, weir_reply_to to, weir_body *body) {
-    int code = token(self, to);
-    if (code == WEIR_OK && to.session)
-        return weir__answer(self, to, body, NULL);
-    weir_body_free(body);
-    return code;
+    return use_token(self, to, body, NULL);
 }
 
 int weir_answer_error(weir_actor *self, weir_reply_to to, weir_error *error) {
-    int code = weir__check(error, "no error") ? token(self, to) : WEIR_EINVAL;
-    if (code == WEIR_OK && to.session)
-        return weir__answer(self, to, NULL, name_actor(self, error));
-    weir_error_free(error);
-    return code;
+    if (!weir__check(error && self, "no error or no actor"))
+        return weir_error_free(error), WEIR_EINVAL;
+    return use_token(self, to, NULL, name_actor(self, error));
 }

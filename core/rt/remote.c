@@ -52,17 +52,17 @@ static void send_home(weir__carrier *carrier, weir_body *body, weir_error *error
     weir__inbox_push(carrier->home, &m->entry);
 }
 
-void weir__debt_arrive(weir__loop *l, weir_message *m, weir_actor *callee) {
+int weir__debt_arrive(weir__loop *l, weir_message *m, weir_actor *callee) {
     weir__carrier *carrier = m->carrier;
     weir__debt *d = callee ? weir__ids_take(l->system, &l->debts) : NULL;
     m->flags &= ~(uint32_t)WEIR__AWAY;
     if (!d) {
         int code = callee ? WEIR_ENOMEM : WEIR_ENOACTOR;
-        m->session = 0; /* it needs no answer any more */
+        m->session = 0; /* it is answered */
         send_home(carrier, NULL,
                   weir_error_new(code, callee ? callee->name : NULL, NULL, "the call of \"%s\" was not accepted: %s",
                                  weir_verb_name(l->system, m->verb), weir_code_text(code)));
-        return;
+        return code;
     }
     d->callee = callee->address;
     d->carrier = carrier;
@@ -72,6 +72,7 @@ void weir__debt_arrive(weir__loop *l, weir_message *m, weir_actor *callee) {
     m->ticket = weir__ids_live(&d->id);
     if (m->flags & WEIR__HELD)
         weir__cycle_follow(carrier, callee);
+    return WEIR_OK;
 }
 
 static void pay(weir__loop *l, weir__debt *d, weir_body *body, weir_error *error) {

@@ -19,17 +19,12 @@ static void read_name(const weir__slot *slot, char *name) {
     }
 }
 
-/* Still the same actor, after its fields were read. */
-static bool same(const weir__slot *slot, weir_address a) {
-    return weir__ids_of(&slot->id) == a;
-}
-
 bool weir__slot_text(const weir_system *s, weir_address a, char *name) {
     const weir__slot *slot = weir__ids_find(&s->actors, a);
     if (!slot)
         return false;
     read_name(slot, name);
-    return same(slot, a);
+    return weir__slot_still(slot, a);
 }
 
 static uint64_t get(const weir__counter *c) {
@@ -56,7 +51,7 @@ int weir_actor_get_stats(weir_system *s, weir_address a, weir_actor_stats *out) 
     if (!slot)
         return WEIR_ENOACTOR;
     fill(slot, out);
-    return same(slot, a) ? WEIR_OK : WEIR_ENOACTOR;
+    return weir__slot_still(slot, a) ? WEIR_OK : WEIR_ENOACTOR;
 }
 
 void weir_actors(weir_system *s, void (*fn)(void *data, weir_address a, const weir_actor_stats *stats), void *data) {

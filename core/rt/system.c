@@ -115,10 +115,10 @@ static int system_open(weir_system *s, const weir_system_options *o, weir_error 
         return code;
     code = weir__workers_make(s, o->workers, error);
     if (code == WEIR_OK)
-        code = weir__actor_new(s, &main_behaviour, NULL, NULL, &s->main, error);
+        code = weir__actor_new(s, &main_behaviour, NULL, NULL, &s->main_address, error);
     if (code != WEIR_OK)
         return code;
-    s->main_address = s->main->address;
+    s->main = weir__actor(s, s->main_address);
     weir_hold(s->main);
     return weir__workers_start(s, error);
 }
@@ -291,11 +291,13 @@ int weir_system_stop(weir_system *s, int64_t ns, weir_error **error) {
     int code = may_run(s, "weir_system_stop", ns > 0, error);
     if (code != WEIR_OK)
         return code;
-    s->stopping = true;
+    atomic_store(&s->stopping, true);
+    atomic_fetch_add(&s->spawned, 0); /* orders the walk behind it: pairs with weir__actor_new, as the next one */
     ask_all(s);
     if (ns > 0)
         code = wait_for_all(s, ns, error);
     atomic_store(&s->stopped, true);
+    atomic_fetch_add(&s->spawned, 0);
     char names[SURVIVORS_TEXT];
     size_t survivors = kill_all(s, names, sizeof names);
     if (code != WEIR_OK || !survivors)
@@ -331,17 +333,26 @@ static bool kill_here(weir_system *s) {
     return some;
 }
 
+/* The main actor lives on. */
+static void empty_queue(weir__loop *l) {
+    while (l->ready_count) {
+        weir_actor *a = weir__ready_pop(l);
+        a->ready = false;
+        if (a->dead)
+            weir__actor_release(a);
+    }
+}
+
 /* What their ends send is handled no more. */
 void weir__loop_end_actors(weir__loop *l) {
     while (kill_here(l->system))
         ;
-    while (l->ready_count)
-        weir__actor_release(weir__ready_pop(l));
+    empty_queue(l);
     close_values(l, &l->attachments);
 }
 
 static void end_actors(weir_system *s) {
-    s->stopping = true;
+    atomic_store(&s->stopping, true);
     atomic_store(&s->stopped, true);
     weir__workers_stop(s);
     weir__loop_end_actors(&s->main_loop);
@@ -350,8 +361,7 @@ static void end_actors(weir_system *s) {
         weir__actor_end(s->main);
         s->main = NULL;
     }
-    while (s->main_loop.ready_count)
-        weir__actor_release(weir__ready_pop(&s->main_loop));
+    empty_queue(&s->main_loop);
 }
 
 /* What the loops sent each other while their actors ended. */
@@ -375,9 +385,12 @@ static void close_attachments(weir_system *s) {
 }
 
 void weir_system_free(weir_system *s) {
-    if (!s || !weir__check(weir__on_loop(s) && !s->main_loop.running, "weir_system_free inside weir_system_run or on a foreign thread"))
+    if (!s)
         return;
-    bool child = weir__forked(s);
+    bool child = weir__forked(s); /* which has one thread, perhaps a worker's image */
+    if (!weir__check((child ? weir__on_loop(s) : s->thread == weir__thread()) && !s->main_loop.running,
+                     "weir_system_free inside weir_system_run, or not on the main loop's thread"))
+        return;
     if (child)
         *(volatile uint8_t *)s->parent = 1, s->parent_pid = 0;
     if (child && s->n_loops > 1) {

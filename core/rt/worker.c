@@ -115,16 +115,16 @@ int weir__workers_start(weir_system *s, weir_error **error) {
 
 void weir__workers_stop(weir_system *s) {
     atomic_store(&s->closing, true);
-    for (unsigned i = 1; i < s->n_loops; i++) {
+    for (unsigned i = 1; i < s->n_loops; i++)
         weir__wake(s->loops[i]);
-        s->here = s->loops[i];
-        if (seeded(s))
-            weir__loop_end_actors(s->loops[i]);
-    }
-    s->here = &s->main_loop;
     for (unsigned i = 1; i <= s->n_threads; i++)
         pthread_join(s->loops[i]->thread, NULL);
     s->n_threads = 0;
+    for (unsigned i = 1; i < s->n_loops; i++) { /* the test driver's; who was started there when the thread had ended */
+        s->here = s->loops[i];
+        weir__loop_end_actors(s->here);
+    }
+    s->here = &s->main_loop;
 }
 
 unsigned weir_loops(const weir_system *s) {

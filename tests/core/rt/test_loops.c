@@ -128,7 +128,7 @@ static void with_loops(void (*scene)(fixture *f)) {
 }
 
 static void order(fixture *f) {
-    seen s;
+    static seen s;
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN + 1, "far", &s, NULL);
     for (int64_t i = 1; i <= COUNT;) {
         int code = weir_send(f->main, a, weir_intern(f->s, "number"), weir_pack(f->s, "i", i));
@@ -149,7 +149,7 @@ static void messages_to_another_loop_arrive_in_order_and_a_run_ends_when_all_res
 }
 
 static void calls(fixture *f) {
-    seen s;
+    static seen s;
     outcome echo = {0}, defer = {0}, never = {0}, unknown = {0};
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN + 1, "far", &s, NULL);
     fixture_call(f, a, "echo", 5, 0, &echo);
@@ -170,7 +170,7 @@ static void calls_to_another_loop_are_answered_at_once_later_or_with_an_error(vo
 }
 
 static void late(fixture *f) {
-    seen s;
+    static seen s;
     outcome slow = {0}, dead = {0}, gone = {0};
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN + 1, "far", &s, NULL);
     fixture_call(f, a, "defer", 0, 1000000, &slow);
@@ -195,7 +195,7 @@ static void calls_end_by_deadline_or_with_the_other_loops_actor_and_late_replies
 }
 
 static void stopped(fixture *f) {
-    seen s;
+    static seen s;
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN + 2, "far", &s, NULL);
     for (int64_t i = 1; i <= 500; i++)
         fixture_send(f, a, "number", i);
@@ -214,7 +214,7 @@ static void a_stop_to_another_loop_comes_behind_what_was_sent_before(void **stat
 }
 
 static void killed(fixture *f) {
-    seen s;
+    static seen s;
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN + 1, "far", &s, NULL);
     for (int64_t i = 1; i <= 500; i++)
         fixture_send(f, a, "number", i);
@@ -230,7 +230,7 @@ static void a_kill_overtakes_and_accounts_for_every_message(void **state) {
 }
 
 static void monitored(fixture *f) {
-    seen near, far;
+    static seen near, far;
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN, "near", &near, NULL), b = spawn_on(f, WEIR_LOOP_MAIN + 1, "far", &far, NULL);
     near.other = b;
     tell(f, a, "watch");
@@ -255,7 +255,7 @@ static void a_monitor_on_another_loops_actor_is_told_once_and_can_be_taken_back(
 
 /* Watcher and target end at any moment, with the watch, its taking back and the news under way. */
 static void crossing(fixture *f) {
-    seen near, far;
+    static seen near, far;
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN + 2, "near", &near, NULL), b = spawn_on(f, WEIR_LOOP_MAIN + 1, "far", &far, NULL);
     near.other = b;
     far.other = a;
@@ -276,7 +276,7 @@ static void watches_that_cross_ends_give_everything_back(void **state) {
 }
 
 static void linked(fixture *f) {
-    seen s[4];
+    static seen s[4];
     weir_address a[4];
     for (int i = 0; i < 4; i++)
         a[i] = spawn_on(f, WEIR_LOOP_MAIN + i % 3, "linked", &s[i], NULL);
@@ -297,7 +297,7 @@ static void links_end_all_that_they_join_in_both_directions(void **state) {
 }
 
 static void unlinked(fixture *f) {
-    seen s[2], t;
+    static seen s[2], t;
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN, "a", &s[0], NULL), b = spawn_on(f, WEIR_LOOP_MAIN + 1, "b", &s[1], NULL);
     s[0].other = b;
     tell(f, a, "link");
@@ -320,7 +320,7 @@ static void an_orderly_end_breaks_a_link_and_a_link_to_nobody_ends_its_maker(voi
 
 /* "ask" around three loops: whoever closes the circle is told. */
 static void cycle(fixture *f) {
-    seen s[3];
+    static seen s[3];
     weir_address a[3];
     static const char *const names[3] = {"ann", "bob", "cid"};
     for (int i = 0; i < 3; i++)
@@ -347,7 +347,7 @@ static void actors_A11_a_cycle_of_calls_over_three_loops_is_named(void **state) 
 }
 
 static void room(fixture *f) {
-    seen near, far;
+    static seen near, far;
     weir_spawn_options small = {.mailbox_messages = 8};
     weir_address b = spawn_on(f, WEIR_LOOP_MAIN + 1, "far", &far, &small), a = spawn_on(f, WEIR_LOOP_MAIN, "near", &near, NULL);
     near.other = b;
@@ -394,7 +394,7 @@ static void a_full_mailbox_drops_its_oldest_or_its_newest_as_told(void **state) 
 }
 
 static void dropped_call(fixture *f) {
-    seen s;
+    static seen s;
     outcome first = {0}, newest = {0};
     weir_spawn_options o = {.mailbox_messages = 1, .full = WEIR_FULL_DROP_OLDEST};
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN, "dropping", &s, &o);
@@ -413,7 +413,7 @@ static void a_dropped_call_is_answered_with_an_error(void **state) {
 
 /* A flood from elsewhere, too: accounted for, and bounded. */
 static void flooded(fixture *f) {
-    seen s;
+    static seen s;
     weir_spawn_options o = {.mailbox_messages = 16, .full = WEIR_FULL_DROP_OLDEST};
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN + 1, "flooded", &s, &o);
     uint64_t refused = 0;
@@ -441,7 +441,7 @@ static void letter_seen(void *data, const weir_dead_letter *letter) {
 }
 
 static void letters(fixture *f) {
-    seen s;
+    static seen s;
     int64_t last[3] = {0};
     weir_address a = spawn_on(f, WEIR_LOOP_MAIN + 1, "deaf", &s, NULL);
     for (int64_t i = 1; i <= 300; i++)
@@ -459,7 +459,7 @@ static void the_last_dead_letters_can_be_read(void **state) {
 }
 
 static void stop_all(fixture *f) {
-    seen s[30];
+    static seen s[30];
     for (int i = 0; i < 30; i++)
         spawn_on(f, WEIR_LOOP_ANY, "any", &s[i], NULL);
     assert_int_equal(weir_system_stop(f->s, 5000000000, NULL), WEIR_OK);
@@ -489,7 +489,7 @@ static void a_system_is_freed_with_everything_under_way(void **state) {
 static void no_such_loop_is_an_error(void **state) {
     (void)state;
     fixture f;
-    seen s = {0};
+    static seen s = {0};
     weir_error *e = NULL;
     weir_spawn_options o = {.loop = 9};
     open_with(&f, WEIR_DRIVER_EV, 0, 1);
