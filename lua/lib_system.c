@@ -277,6 +277,12 @@ static int system_inject(lua_State *L) {
     return code == WEIR_OK ? 0 : raise_code(L, code, "no injection point '%s'", point);
 }
 
+/* core.closing(): the state closes; from now on nothing waits or sends in it. */
+static int system_closing(lua_State *L) {
+    binding_of(L)->closed = true;
+    return 0;
+}
+
 static int binding_close(lua_State *L) {
     binding *b = lua_touserdata(L, 1);
     b->closed = true;
@@ -291,17 +297,10 @@ static int binding_close(lua_State *L) {
 }
 
 void open_system(lua_State *L, binding *b) {
-    static const luaL_Reg functions[] = {{"register", register_value},
-                                         {"system", system_new},
-                                         {"shutdown", system_shutdown},
-                                         {"run", system_run},
-                                         {"quit", system_quit},
-                                         {"stop_all", system_stop},
-                                         {"made", system_made},
-                                         {"now", system_now},
-                                         {"stats", system_stats},
-                                         {"inject", system_inject},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"register", register_value}, {"system", system_new},    {"shutdown", system_shutdown},
+                                         {"closing", system_closing},  {"run", system_run},       {"quit", system_quit},
+                                         {"stop_all", system_stop},    {"made", system_made},     {"now", system_now},
+                                         {"stats", system_stats},      {"inject", system_inject}, {NULL, NULL}};
     binding_register(L, b, functions);
     lua_pushstring(L, WEIR_VERSION);
     lua_setfield(L, -2, "version");

@@ -92,6 +92,10 @@ core.register("slow", function(...)
   return weir.slow(...)
 end)
 
+-- The first finalizers that run when a Lua state closes are those of cdata: after this one no finalizer of a script can run the loop, whose actors may be
+-- half gone already.
+core.register("sentinel", ffi.gc(ffi.new "char[1]", function() core.closing() end))
+
 -- ---- the system ----
 
 --- Makes the system of this Lua state with options; without it the first use makes one.
