@@ -65,7 +65,7 @@ describe("embed", function()
   each("is_ended_by_a_signal_with_130", function(h)
     for _, signal in ipairs {"INT", "TERM"} do
       local out, err = helper.temporary ".out", helper.temporary ".err"
-      local script = ([[%s -k 1 -n 100000 -t 1 %s >%s 2>%s & pid=$!; n=0
+      local script = ([[%s -k 1 -n 100000 -t 1 -i 60 %s >%s 2>%s & pid=$!; n=0
         while [ ! -s %s ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n + 1)); done
         kill -%s $pid; wait $pid]]):format(host(h), stories(), out, err, out, signal)
       local code = helper.shell(script)
