@@ -19,6 +19,7 @@ typedef struct weir__cpu {
     unsigned parked_count;
     unsigned live;          /* stream threads that have not left */
     bool quit;              /* no thread parks any more */
+    bool abandoned;         /* the device was left behind with the threads that still run */
     weir__cpu_stream *left; /* the thread that left last: the next one that leaves joins it, or weir__cpu_streams_end */
     pthread_cond_t empty;   /* live has become 0 */
     /* inline */

@@ -139,10 +139,15 @@ static void join(weir__cpu_stream *st) {
     weir__free(st->base.device->system, st);
 }
 
-/* A thread cannot free itself: each one that leaves joins the one before, the last is joined when the device ends. */
+/* A thread cannot free itself: each one that leaves joins the one before, the last is joined when the device ends. One that was left behind joins nobody. */
 static void leave(weir__cpu_stream *st) {
     weir__cpu *cpu = cpu_of(st);
     lock(st);
+    if (cpu->abandoned) {
+        unlock(st);
+        pthread_detach(pthread_self());
+        return;
+    }
     weir__cpu_stream *before = cpu->left;
     cpu->left = st;
     if (--cpu->live == 0)
@@ -289,8 +294,11 @@ bool weir__cpu_streams_end(weir__cpu *cpu) {
     for (weir__cpu_stream *st = cpu->parked; st; st = st->next)
         pthread_cond_signal(&st->wake);
     bool empty = wait_empty(cpu);
+    weir__cpu_stream *left = cpu->left;
+    cpu->left = NULL;
+    cpu->abandoned = !empty;
     pthread_mutex_unlock(&cpu->base.lock);
-    if (empty && cpu->left)
-        join(cpu->left);
+    if (left)
+        join(left);
     return empty;
 }
