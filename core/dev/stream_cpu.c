@@ -272,16 +272,14 @@ static bool all_quarantined(const weir__cpu *cpu) {
 
 /* Waits until every thread has left; false: work that does not end kept one. The device's lock is held. */
 static bool wait_empty(weir__cpu *cpu) {
-    int64_t end = weir__dev_clock() + (all_quarantined(cpu) ? QUARANTINED_NS : WEIR_DRAIN_NS);
-    struct timespec until = {end / 1000000000, end % 1000000000};
-    int late = 0;
+    int64_t begin = weir__dev_clock();
     while (cpu->live) {
-        if (!late)
-            late = pthread_cond_timedwait(&cpu->empty, &cpu->base.lock, &until);
-        else if (cpu->base.streams)
+        int64_t end = weir__dev_clock() + QUARANTINED_NS;
+        struct timespec until = {end / 1000000000, end % 1000000000};
+        bool late = pthread_cond_timedwait(&cpu->empty, &cpu->base.lock, &until) != 0;
+        /* with no stream left, who is still there is on its way out */
+        if (late && cpu->base.streams && (all_quarantined(cpu) || weir__dev_clock() - begin >= WEIR_DRAIN_NS))
             return false;
-        else /* who is still there is on its way out */
-            pthread_cond_wait(&cpu->empty, &cpu->base.lock);
     }
     return true;
 }

@@ -60,7 +60,7 @@ static void on_complete(weir_actor *self, const weir_message *m) {
     counting *p = weir_state(self);
     weir_cursor c = weir_read(weir_message_body(m), NULL);
     int64_t unit = -1;
-    void *event;
+    void *event = NULL;
     assert_true(weir_read_int(&c, &unit) && weir_read_handle(&c, "event", &event));
     p->events[unit] = weir__event_ref(event);
     weir_reply(self, m, NULL);
