@@ -16,7 +16,8 @@ void weir__inbox_push(weir__loop *l, weir__entry *e) {
 }
 
 /* ---- sleeping ----
- * weir_system.awake counts the workers that run, or will by themselves. A poster counts a worker before it turns it from IDLE to AWAKE, since that one may
+ * weir_system.pending counts, beside work outside of actors, the workers that run, or will by themselves: one number, so that work that goes from the one to the
+ * other and back is never missed by a reader in between. A poster counts a worker before it turns it from IDLE to AWAKE, since that one may
  * have run and be asleep again, and have stopped counting itself, before the poster's next step; the worker stops counting itself only after it has seen its
  * inbox empty while it was IDLE already. So the count never falls to 0 while a worker runs or a message is under way to one that nobody woke. */
 
@@ -24,9 +25,9 @@ static void settle(weir_system *s);
 
 static void wake_worker(weir__loop *l) {
     weir_system *s = l->system;
-    atomic_fetch_add(&s->awake, 1);
+    atomic_fetch_add(&s->pending, 1);
     uint32_t how = atomic_exchange(&l->asleep, WEIR__AWAKE);
-    if (how != WEIR__IDLE && atomic_fetch_sub(&s->awake, 1) == 1)
+    if (how != WEIR__IDLE && atomic_fetch_sub(&s->pending, 1) == 1)
         settle(s);
     if (how)
         l->driver->wake(l);
@@ -77,17 +78,17 @@ bool weir__sleep_begin(weir__loop *l) {
     atomic_store(&l->asleep, how);
     if (has_work(l)) {
         if (atomic_exchange(&l->asleep, WEIR__AWAKE) == WEIR__AWAKE && how == WEIR__IDLE)
-            atomic_fetch_sub(&l->system->awake, 1); /* a poster counted a worker that still counted itself */
+            atomic_fetch_sub(&l->system->pending, 1); /* a poster counted a worker that still counted itself */
         return false;
     }
-    if (how == WEIR__IDLE && atomic_fetch_sub(&l->system->awake, 1) == 1)
+    if (how == WEIR__IDLE && atomic_fetch_sub(&l->system->pending, 1) == 1)
         settle(l->system);
     return true;
 }
 
 void weir__sleep_end(weir__loop *l) {
     if (atomic_exchange(&l->asleep, WEIR__AWAKE) == WEIR__IDLE)
-        atomic_fetch_add(&l->system->awake, 1);
+        atomic_fetch_add(&l->system->pending, 1);
 }
 
 void weir__pending(weir_system *s, int delta) {

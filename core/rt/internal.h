@@ -474,7 +474,7 @@ typedef struct weir__fault {
     _Atomic uint64_t passes, first, last; /* fires while first <= passes <= last */
 } weir__fault;
 
-/* DOZING: sleeps, and may wake by itself or is the main loop. IDLE: sleeps until somebody wakes it; not counted in weir_system.awake. */
+/* DOZING: sleeps, and may wake by itself or is the main loop. IDLE: sleeps until somebody wakes it; not counted in weir_system.pending. */
 enum { WEIR__AWAKE, WEIR__DOZING, WEIR__IDLE };
 
 enum { WEIR__LINE = 64 }; /* bytes between what different threads write: a line of cache */
@@ -577,8 +577,7 @@ struct weir_system {
     uint8_t apart1[WEIR__LINE];
     _Atomic uint64_t posted, refused, spilled; /* posted: by threads that drive no loop, and notices. spilled: the newest
                                                 * of mailboxes that drop it */
-    _Atomic int64_t pending;
-    _Atomic int64_t awake; /* workers that run, or will by themselves */
+    _Atomic int64_t pending;                   /* work outside of actors, and workers that run, or will by themselves */
     _Atomic bool quit, closing;
     _Atomic bool settled; /* pending work, or the workers, have come to rest since the main loop slept last */
     uint8_t apart2[WEIR__LINE];
@@ -876,8 +875,7 @@ void weir__io_fail(weir__io *io);     /* stops it and tells its owner */
 
 /* watchdog.c */
 void weir__watch_awake(weir__loop *l, bool awake);
-void weir__watch_turn(weir__loop *l, const weir_actor *a); /* the actor that has the turn */
-void weir__watch_begin(weir__loop *l, enum weir__entry_kind kind, weir_verb verb);
+void weir__watch_begin(weir__loop *l, const weir_actor *a, enum weir__entry_kind kind, weir_verb verb);
 void weir__watch_end(weir__loop *l);
 void weir__watchdog_fini(weir_system *s, bool forked);
 void weir__loop_init(weir_system *s, weir__loop *l, unsigned index, const weir__driver *driver);

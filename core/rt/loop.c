@@ -68,7 +68,7 @@ static void dispatch(weir_actor *a, weir__entry *e) {
         dispatch_kind(a, e);
         return;
     }
-    weir__watch_begin(l, e->kind, e->kind == WEIR__MAIL ? weir__container(e, weir_message, entry)->verb : 0);
+    weir__watch_begin(l, a, e->kind, e->kind == WEIR__MAIL ? weir__container(e, weir_message, entry)->verb : 0);
     dispatch_kind(a, e);
     weir__watch_end(l);
 }
@@ -90,8 +90,6 @@ static void handle_some(weir_actor *a, int64_t until) {
 static void turn(weir_actor *a, int64_t until) {
     weir__loop *l = a->loop;
     l->current = a;
-    if (atomic_load_explicit(&l->system->watched, memory_order_relaxed))
-        weir__watch_turn(l, a);
     handle_some(a, until);
     l->current = NULL;
     int64_t now = weir_now(l->system);
@@ -136,11 +134,10 @@ static bool turns(weir__loop *l, int64_t until, bool (*over)(weir__loop *l, bool
     return false;
 }
 
-/* Pending work and workers post before they stop counting, so the counts are read first. */
+/* Pending work and workers post before they stop counting, so the count is read first. */
 static bool nothing_left(weir__loop *l) {
-    weir_system *s = l->system;
-    return atomic_load(&s->pending) == 0 && atomic_load(&s->awake) == 0 && !atomic_load(&l->inbox) && !atomic_load(&l->asked) &&
-           l->ready_count == 0 && l->heap.count == 0;
+    return atomic_load(&l->system->pending) == 0 && !atomic_load(&l->inbox) && !atomic_load(&l->asked) && l->ready_count == 0 &&
+           l->heap.count == 0;
 }
 
 /* What came from outside and what is due. */

@@ -65,6 +65,7 @@ static void *worker_main(void *data) {
     weir__worker = l;
     weir__loop_run(l, closing, l);
     weir__loop_end_actors(l);
+    weir__pending(l->system, -1);
     return NULL;
 }
 
@@ -84,10 +85,10 @@ static int worker_new(weir_system *s, unsigned index, weir_error **error) {
 static int worker_start(weir_system *s, weir__loop *l, weir_error **error) {
     char name[16];
     snprintf(name, sizeof name, "weir loop %u", l->index);
-    atomic_fetch_add(&s->awake, 1);
+    atomic_fetch_add(&s->pending, 1);
     int failure = weir__inject(s, WEIR__INJECT_THREAD) ? EAGAIN : weir__thread_start(&l->thread, name, worker_main, l);
     if (failure) {
-        atomic_fetch_sub(&s->awake, 1);
+        atomic_fetch_sub(&s->pending, 1);
         return weir_fail(error, WEIR_EIO, "no thread for worker loop %u: %s", l->index, strerror(failure));
     }
     s->n_threads++;
