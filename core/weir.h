@@ -96,7 +96,8 @@ typedef struct weir_system_options {
 
 /** Makes a system; the calling thread becomes its main loop's thread. options may be NULL. ENOMEM, EIO (no epoll, no eventfd, no thread), EINVAL. */
 WEIR_API int weir_system_new(const weir_system_options *options, weir_system **out, weir_error **error);
-/** Stops what is left (as weir_system_stop with no patience) and gives everything back. NULL does nothing. */
+/** Stops what is left (as weir_system_stop with no patience) and gives everything back, but for device work that does not end within 10 s: that goes on, and
+ * what it uses, the system's memory included, stays. NULL does nothing. */
 WEIR_API void weir_system_free(weir_system *s);
 /** Runs the main loop until `done(data)` is true (asked between turns), until weir_system_quit, or, with done NULL, until nothing is left in any loop
  * that could happen without the outside (no message, no timer, no stream work). Worker loops run by themselves. In a host's libev loop it runs that.
@@ -471,7 +472,8 @@ WEIR_API bool weir_read_find(weir_cursor map, const char *key, weir_cursor *valu
 
 /* ---- models (implemented by actors/) ------------------------------------------------------------------------------------- */
 
-/** A loaded model: a set of actors (model, residency, policy, experts, stepper, generator; see actors/README.md for their verbs). */
+/** A loaded model: a set of actors (model, residency, policy, experts, stepper, generator; see actors/README.md for their verbs). When one of them dies the
+ * generations that it takes with it end with EEXITED or EKILLED, it is started anew, and new generations wait for it; after too many deaths the model ends. */
 typedef struct weir_model weir_model;
 
 /** How a model is loaded; all zero: the defaults. */
