@@ -125,7 +125,8 @@ void weir__message_arrive(weir__loop *l, weir_message *m) {
     weir__slot *slot = weir__ids_find(&s->actors, m->to);
     bool pending = m->flags & WEIR__PENDING;
     int code = slot ? WEIR_OK : WEIR_ENOACTOR;
-    weir__add(&l->arrived, 1);
+    atomic_store_explicit(&l->arrived, weir__get(&l->arrived) + 1,
+                          memory_order_release); /* pairs with the acquire in weir_system_get_stats */
     weir__add(&l->queued, 1);
     if (m->flags & WEIR__AWAY)
         code = weir__debt_arrive(l, m, slot ? slot->actor : NULL);

@@ -2,7 +2,7 @@
  * only what they publish in weir__watch.
  *
  * A loop that wakes stores `awake` and then reads the dog's `asleep`; the dog stores `asleep` and then reads each loop's `awake`; all four in sequentially
- * consistent order, so one of the two sees the other. A handler costs two stores, one reading of the clock and, at the begin of a turn, the actor's name. */
+ * consistent order, so one of the two sees the other. A handler costs two stores, one reading of the clock and, for the first of an actor, its name. */
 #include <time.h>
 
 #include "internal.h"
@@ -31,8 +31,7 @@ static int64_t real_now(void) {
 /* ---- what a loop publishes: its thread writes, the dog reads. Data is written while `serial` is even, so a reader that finds the same odd number before
  * and after has read one handler's. ---- */
 
-void weir__watch_turn(weir__loop *l, const weir_actor *a) {
-    weir__watch *w = &l->watch;
+static void show_actor(weir__watch *w, const weir_actor *a) {
     uint64_t words[WEIR_MAX_NAME / 8];
     memcpy(words, a->name, sizeof words);
     for (size_t i = 0; i < WEIR_MAX_NAME / 8; i++)
@@ -40,8 +39,10 @@ void weir__watch_turn(weir__loop *l, const weir_actor *a) {
     atomic_store_explicit(&w->actor, a->address, memory_order_release);
 }
 
-void weir__watch_begin(weir__loop *l, enum weir__entry_kind kind, weir_verb verb) {
+void weir__watch_begin(weir__loop *l, const weir_actor *a, enum weir__entry_kind kind, weir_verb verb) {
     weir__watch *w = &l->watch;
+    if (atomic_load_explicit(&w->actor, memory_order_relaxed) != a->address)
+        show_actor(w, a);
     atomic_store_explicit(&w->what, (uint64_t)kind << 32 | verb, memory_order_release);
     atomic_store_explicit(&w->since, real_now(), memory_order_release);
     atomic_store_explicit(&w->serial, (w->handlers += 2) + 1, memory_order_release);
