@@ -70,14 +70,13 @@ void weir__verify(weir_system *s) {
     uint64_t mail = 0, living = 0;
     uint32_t count = atomic_load(&s->actors.count);
     for (uint32_t i = 0; i < count; i++) {
-        weir__slot *slot = weir__ids_at(&s->actors, i);
-        if (!atomic_load_explicit(&slot->id.live, memory_order_acquire)) /* pairs with the release in weir__ids_live */
+        weir_address a = weir__ids_living(&s->actors, i);
+        weir_actor *actor = a ? weir__local(&s->main_loop, a) : NULL;
+        if (!actor)
             continue;
-        if (weir__loop_of(slot)->index)
-            continue;
-        weir__check(slot->actor->slot == slot && !slot->actor->dead, "the table holds a dead actor");
+        weir__check(actor->address == a && actor->slot->actor == actor && !actor->dead, "the table holds a dead actor");
         living++;
-        mail += verify_actor(slot->actor);
+        mail += verify_actor(actor);
     }
     weir__check(s->n_loops > 1 || living == atomic_load(&s->living), "the living actors are miscounted");
     weir__check(mail == weir__get(&s->main_loop.queued), "the queued messages are miscounted");
