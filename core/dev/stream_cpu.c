@@ -133,10 +133,14 @@ static bool park(weir__cpu_stream *st) {
     return again;
 }
 
-static void join(weir__cpu_stream *st) {
-    pthread_join(st->thread, NULL);
+static void give_thread(weir__cpu_stream *st) {
     pthread_cond_destroy(&st->wake);
     weir__free(st->base.device->system, st);
+}
+
+static void join(weir__cpu_stream *st) {
+    pthread_join(st->thread, NULL);
+    give_thread(st);
 }
 
 /* A thread cannot free itself: each one that leaves joins the one before, the last is joined when the device ends. One that was left behind joins nobody. */
@@ -146,6 +150,7 @@ static void leave(weir__cpu_stream *st) {
     if (cpu->abandoned) {
         unlock(st);
         pthread_detach(pthread_self());
+        give_thread(st);
         return;
     }
     weir__cpu_stream *before = cpu->left;
