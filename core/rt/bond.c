@@ -2,25 +2,65 @@
  * travels; the watcher holds it once, the target's loop once, and what is under way keeps its holder's count. */
 #include "internal.h"
 
-/* Looks through both lists in step: as cheap as the shorter one. Of an actor on another loop only the own list may be read. */
-static weir__bond *find(weir_actor *self, weir_address address, bool link) {
-    weir_actor *near = weir__local(self->loop, address);
-    weir__link *others = near ? &near->watchers : &self->watching;
-    weir__link *mine = self->watching.next, *its = others->next;
-    while (mine != &self->watching && (its != others || !near)) {
-        weir__bond *w = weir__container(mine, weir__bond, by_watcher);
-        if (w->target == address && w->link == link)
-            return w;
-        mine = mine->next;
-        if (!near)
-            continue;
-        w = weir__container(its, weir__bond, by_target);
-        if (w->watcher_address == self->address && w->link == link)
-            return w;
-        its = its->next;
-    }
-    return NULL;
+/* ---- the bonds of a loop's watchers, by who watches whom: chains in a table that grows with them ---- */
+
+enum { TABLE_FIRST = 32 };
+
+static weir__bond **chain(const weir__bonds *t, weir_address watcher, weir_address target) {
+    uint64_t mixed = (watcher * UINT64_C(0x9e3779b97f4a7c15) ^ target) * UINT64_C(0xbf58476d1ce4e5b9); /* odd: no bit is lost */
+    return &t->table[(mixed >> 32) & (t->size - 1)];
 }
+
+static weir__bond *find(weir_actor *self, weir_address address, bool link) {
+    const weir__bonds *t = &self->loop->bonds;
+    weir__bond *w = t->size ? *chain(t, self->address, address) : NULL;
+    while (w && (w->watcher_address != self->address || w->target != address || w->link != link))
+        w = w->chained;
+    return w;
+}
+
+/* False: no table. One that could not grow has longer chains. */
+static bool make_room(weir_system *s, weir__bonds *t) {
+    size_t size = t->size ? t->size * 2 : TABLE_FIRST;
+    weir__bond **table = t->count < t->size ? NULL : weir__alloc(s, size * sizeof *table);
+    if (!table)
+        return t->size != 0;
+    weir__bonds grown = {table, size, t->count};
+    for (size_t i = 0; i < t->size; i++)
+        for (weir__bond *w = t->table[i], *next; w; w = next) {
+            next = w->chained;
+            weir__bond **head = chain(&grown, w->watcher_address, w->target);
+            w->chained = *head;
+            *head = w;
+        }
+    weir__free(s, t->table);
+    *t = grown;
+    return true;
+}
+
+static void enter(weir__bond *w) {
+    weir__bonds *t = &w->home->bonds;
+    weir__bond **head = chain(t, w->watcher_address, w->target);
+    w->chained = *head;
+    *head = w;
+    t->count++;
+    weir__link_add(&w->watcher->watching, &w->by_watcher);
+}
+
+/* The watcher has it no more; may be called again. */
+static void leave(weir__bond *w) {
+    weir__bonds *t = &w->home->bonds;
+    if (weir__link_alone(&w->by_watcher))
+        return;
+    weir__bond **at = chain(t, w->watcher_address, w->target);
+    while (*at != w)
+        at = &(*at)->chained;
+    *at = w->chained;
+    t->count--;
+    weir__link_remove(&w->by_watcher);
+}
+
+/* ---- its holders ---- */
 
 static bool far(const weir__bond *w) {
     return w->home != w->there;
@@ -49,7 +89,7 @@ static void tell(weir__bond *w) {
         weir__mail_push(w->watcher, &w->entry);
         return;
     }
-    weir__link_remove(&w->by_watcher);
+    leave(w);
     if (w->why)
         weir__actor_end_with(w->watcher, WEIR_EEXITED, linked_error(w->why));
     release(w);
@@ -80,14 +120,14 @@ void weir__bond_report(weir_actor *self, weir__bond *w) {
     const weir_behaviour *b = self->compiled->behaviour;
     bool forgotten = w->forgotten;
     w->queued = false;
-    weir__link_remove(&w->by_watcher);
+    leave(w);
     if (!forgotten && b->down)
         b->down(self, w->target, w->why);
     release(w);
 }
 
 void weir__bond_drop(weir__bond *w) {
-    weir__link_remove(&w->by_watcher);
+    leave(w);
     release(w);
 }
 
@@ -95,7 +135,8 @@ void weir__bond_drop(weir__bond *w) {
 
 static weir__bond *bond_new(weir_actor *self, weir_address a, bool link, weir__loop *there) {
     weir_system *s = self->system;
-    weir__bond *w = weir__inject(s, WEIR__INJECT_WATCH) ? NULL : weir__pool_take(s, sizeof *w, NULL);
+    bool room = !weir__inject(s, WEIR__INJECT_WATCH) && make_room(s, &self->loop->bonds);
+    weir__bond *w = room ? weir__pool_take(s, sizeof *w, NULL) : NULL;
     if (!w)
         return NULL;
     *w = (weir__bond){.entry = {NULL, 0, WEIR__GONE}, .out = {NULL, 0, WEIR__BOND}, .cancel = {NULL, 0, WEIR__UNBOND}};
@@ -107,7 +148,7 @@ static weir__bond *bond_new(weir_actor *self, weir_address a, bool link, weir__l
     w->link = link;
     atomic_init(&w->holders, 2);
     weir__link_init(&w->by_target);
-    weir__link_add(&self->watching, &w->by_watcher);
+    enter(w);
     return w;
 }
 
@@ -143,7 +184,7 @@ static int watch(weir_actor *self, weir_address a, bool link) {
 /* By the watcher; cause: how the watcher of a link ended, taken. */
 static void take_back(weir__bond *w, weir_error *cause) {
     w->forgotten = true;
-    weir__link_remove(&w->by_watcher);
+    leave(w);
     if (w->queued) { /* its entry is in the mail and frees it */
         weir_error_free(cause);
         return;

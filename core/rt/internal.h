@@ -270,12 +270,13 @@ struct weir_actor {
 /* A monitor or a link: the watcher is told when the target ends; by a link the target too when the watcher does. With both on one loop only `entry` is
  * used. Else the record travels: `out` tells the target's loop, `cancel` takes it back, `entry` brings the news; whoever holds it is counted. */
 typedef struct weir__bond {
-    weir__entry entry;     /* GONE on its way to the watcher's loop, DOWN in the watcher's mail */
-    weir__entry out;       /* BOND */
-    weir__entry cancel;    /* UNBOND */
-    weir__link by_watcher; /* the watcher's loop's thread */
-    weir__link by_target;  /* the target's loop's thread; alone once the target has ended */
-    weir_actor *watcher;   /* the watcher's loop's thread */
+    weir__entry entry;          /* GONE on its way to the watcher's loop, DOWN in the watcher's mail */
+    weir__entry out;            /* BOND */
+    weir__entry cancel;         /* UNBOND */
+    weir__link by_watcher;      /* the watcher's loop's thread; alone once it is not the watcher's any more */
+    struct weir__bond *chained; /* in the table of the watcher's loop */
+    weir__link by_target;       /* the target's loop's thread; alone once the target has ended */
+    weir_actor *watcher;        /* the watcher's loop's thread */
     weir__loop *home, *there;
     weir_address watcher_address, target;
     weir_error *why;   /* how the target ended: from the target's loop, with the entry */
@@ -520,6 +521,12 @@ typedef struct weir__ios {
     bool dirty;      /* something ran since then that may have closed one */
 } weir__ios;
 
+/* Who watches whom: those of a loop's watchers (bond.c). */
+typedef struct weir__bonds {
+    weir__bond **table; /* chains by hash */
+    size_t size, count; /* size: 0 or a power of 2 */
+} weir__bonds;
+
 struct weir__loop {
     weir_system *system;
     const weir__driver *driver;
@@ -535,6 +542,7 @@ struct weir__loop {
     uint8_t apart2[WEIR__LINE];
 
     weir__ids calls, timers, debts;
+    weir__bonds bonds;
     weir__heap heap;
     weir__pool pools[WEIR__POOLS];
     weir__chain away[WEIR_MAX_WORKERS + 1]; /* freed blocks of other loops' pools, by loop */

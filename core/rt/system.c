@@ -77,6 +77,7 @@ void weir__loop_release(weir__loop *l) {
     weir__ids_fini(l->system, &l->calls);
     weir__ids_fini(l->system, &l->timers);
     weir__free(l->system, l->heap.at);
+    weir__free(l->system, l->bonds.table);
 }
 
 static void system_release(weir_system *s) {

@@ -457,6 +457,51 @@ static void a_chain_of_100000_links_over_loops_ends_as_a_whole(void **state) {
     fixture_close(&f);
 }
 
+/* ---- many monitors ---- */
+
+enum { WATCHED = 60000 };
+
+typedef struct watcher {
+    weir_address *at;
+    int64_t downs;
+} watcher;
+
+/* Twice each, and every third taken back: one `down` for the others. */
+static void on_watch_all(weir_actor *self, const weir_message *m) {
+    watcher *w = weir_state(self);
+    (void)m;
+    for (int i = 0; i < 2 * WATCHED; i++)
+        assert_int_equal(weir_monitor(self, w->at[i % WATCHED]), WEIR_OK);
+    for (int i = 0; i < WATCHED; i += 3)
+        assert_int_equal(weir_demonitor(self, w->at[i]), WEIR_OK);
+    assert_int_equal(weir_demonitor(self, w->at[0]), WEIR_ENOACTOR);
+}
+
+static void count_down(weir_actor *self, weir_address who, const weir_error *why) {
+    (void)who, (void)why;
+    ((watcher *)weir_state(self))->downs++;
+}
+
+static const weir_handler watcher_handlers[] = {{"watch", on_watch_all}, {NULL, NULL}};
+static const weir_behaviour watcher_behaviour = {.name = "watcher", .handlers = watcher_handlers, .down = count_down};
+
+static void one_actor_watches_60000_on_all_loops_and_takes_some_back(void **state) {
+    (void)state;
+    static weir_address at[WATCHED];
+    fixture f;
+    watcher w = {at, 0};
+    open_with(&f, WEIR_DRIVER_EV, 0, 2);
+    for (int i = 0; i < WATCHED; i++)
+        at[i] = spawn_on(&f, WEIR_LOOP_MAIN + i % 3, &chained_behaviour, NULL);
+    tell(&f, spawn_on(&f, WEIR_LOOP_MAIN + 1, &watcher_behaviour, &w), "watch");
+    fixture_run(&f);
+    for (int i = 0; i < WATCHED; i++)
+        assert_int_equal(weir_kill(f.s, at[i]), WEIR_OK);
+    fixture_run(&f);
+    assert_int_equal(w.downs, WATCHED - WATCHED / 3);
+    fixture_close(&f);
+}
+
 /* ---- posts while the system stops ---- */
 
 typedef struct flood {
@@ -678,6 +723,7 @@ int main(void) {
         cmocka_unit_test(actors_that_are_spawned_while_the_system_stops_are_stopped_too),
         cmocka_unit_test(what_was_meant_for_an_ended_actor_never_reaches_the_next_one_in_its_place),
         cmocka_unit_test(a_chain_of_100000_links_over_loops_ends_as_a_whole),
+        cmocka_unit_test(one_actor_watches_60000_on_all_loops_and_takes_some_back),
         cmocka_unit_test(posts_of_threads_while_a_system_stops_are_all_accounted_for),
         cmocka_unit_test(a_run_on_three_worker_loops_replays_exactly),
         cmocka_unit_test(counters_that_are_read_while_loops_work_stay_sensible),
