@@ -166,10 +166,12 @@ typedef struct weir_behaviour {
 
 /** What becomes of a message that a full mailbox cannot take. */
 enum weir_full {
-    WEIR_FULL_REFUSE = 0,  /**< the sender is told: EFULL */
-    WEIR_FULL_AWAIT,       /**< the same in C (see weir_want_space); senders in Lua wait until there is room */
-    WEIR_FULL_DROP_OLDEST, /**< accepted; the oldest message becomes a dead letter. A dropped call ends with EFULL */
-    WEIR_FULL_DROP_NEWEST  /**< the new message becomes a dead letter; a send says WEIR_OK, a call ends with EFULL */
+    WEIR_FULL_REFUSE = 0, /**< the sender is told: EFULL */
+    WEIR_FULL_AWAIT,      /**< the same in C (see weir_want_space); senders in Lua wait until there is room */
+    /** Accepted; the oldest message becomes a dead letter. A dropped call ends with EFULL. EFULL all the same: on other threads, while as much as the bounds
+     * again has not yet arrived. */
+    WEIR_FULL_DROP_OLDEST,
+    WEIR_FULL_DROP_NEWEST /**< the new message becomes a dead letter; a send says WEIR_OK, a call ends with EFULL */
 };
 
 /** Where an actor lives: weir_spawn_options.loop. Worker n (from 0) is WEIR_LOOP_MAIN + 1 + n. */
@@ -293,7 +295,8 @@ WEIR_API void weir_actors(weir_system *s, void (*fn)(void *data, weir_address a,
 
 /* ---- messages ----------------------------------------------------------------------------------------------------------- */
 
-/** Sends; the body (NULL: no arguments) is taken, whatever comes back. EFULL, ENOACTOR, ESTOPPING: not accepted. */
+/** Sends; the body (NULL: no arguments) is taken, whatever comes back. Not accepted: EFULL, ENOACTOR, ESTOPPING; ETOOBIG: the body is larger than the bound of
+ * the receiver's mailbox. */
 WEIR_API int weir_send(weir_actor *self, weir_address to, weir_verb verb, weir_body *body);
 /** The same from any thread, in the name of `from` (0: nobody). */
 WEIR_API int weir_post(weir_system *s, weir_address from, weir_address to, weir_verb verb, weir_body *body);

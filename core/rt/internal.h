@@ -734,8 +734,8 @@ static inline void weir__pool_give(weir_system *s, void *p, size_t n) {
 }
 
 /* mailbox.c */
-int weir__slot_reserve(weir__slot *slot, size_t bytes); /* EFULL. Any thread */
-/* For WEIR_FULL_DROP_OLDEST: as much again as the bounds, until the receiver's loop has dropped. EFULL. Any thread */
+int weir__slot_reserve(weir__slot *slot, size_t bytes); /* EFULL; ETOOBIG: even an empty one would not take it. Any thread */
+/* For WEIR_FULL_DROP_OLDEST: as much again as the bounds, until the receiver's loop has dropped. Any thread */
 int weir__slot_reserve_more(weir__slot *slot, size_t bytes);
 bool weir__slot_over(const weir__slot *slot);  /* holds more than its bounds */
 bool weir__slot_roomy(const weir__slot *slot); /* is at most half full */

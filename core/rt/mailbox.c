@@ -14,6 +14,8 @@ static int reserve(weir__slot *slot, size_t bytes, unsigned times) {
     uint64_t max_messages = least(times * atomic_load_explicit(&slot->max_messages, memory_order_relaxed), MESSAGE_MASK);
     uint64_t max_bytes = least(times * atomic_load_explicit(&slot->max_bytes, memory_order_relaxed), UINT64_MAX >> LOAD_MESSAGE_BITS);
     uint64_t add = (uint64_t)bytes << LOAD_MESSAGE_BITS | 1, load = atomic_load_explicit(&slot->load, memory_order_relaxed);
+    if (bytes > atomic_load_explicit(&slot->max_bytes, memory_order_relaxed))
+        return WEIR_ETOOBIG;
     do {
         if ((load & MESSAGE_MASK) >= max_messages || (load >> LOAD_MESSAGE_BITS) + bytes > max_bytes)
             return WEIR_EFULL;
@@ -26,7 +28,7 @@ int weir__slot_reserve(weir__slot *slot, size_t bytes) {
 }
 
 int weir__slot_reserve_more(weir__slot *slot, size_t bytes) {
-    return bytes > atomic_load_explicit(&slot->max_bytes, memory_order_relaxed) ? WEIR_EFULL : reserve(slot, bytes, 2);
+    return reserve(slot, bytes, 2);
 }
 
 static bool within(const weir__slot *slot, unsigned parts) {

@@ -66,8 +66,11 @@ static int reserve(weir_system *s, const envelope *e, weir__slot **slot, weir_me
         return WEIR_ENOACTOR;
     size_t bytes = weir__body_size(e->body);
     bool drops = atomic_load_explicit(&(*slot)->full, memory_order_relaxed) == WEIR_FULL_DROP_OLDEST;
-    if (weir__slot_reserve(*slot, bytes) != WEIR_OK && (!drops || weir__slot_reserve_more(*slot, bytes) != WEIR_OK))
-        return WEIR_EFULL;
+    int code = weir__slot_reserve(*slot, bytes);
+    if (code == WEIR_EFULL && drops)
+        code = weir__slot_reserve_more(*slot, bytes);
+    if (code != WEIR_OK)
+        return code;
     *out = weir__inject(s, WEIR__INJECT_SEND) ? NULL : weir__message_new(s, e->from, e->to, e->verb, e->body);
     if (*out)
         return WEIR_OK;

@@ -457,6 +457,32 @@ static void a_chain_of_100000_links_over_loops_ends_as_a_whole(void **state) {
     fixture_close(&f);
 }
 
+/* ---- bodies that no mailbox of theirs will ever take ---- */
+
+/* Not EFULL: there is nothing to wait for. */
+static void a_body_larger_than_its_mailbox_is_refused_for_good_whatever_the_policy(void **state) {
+    (void)state;
+    static const char text[200] = "";
+    for (int i = 0; i < 8; i++) {
+        fixture f;
+        tally t = {0};
+        outcome o = {0};
+        weir_address a = 0;
+        open_with(&f, WEIR_DRIVER_EV, 0, 1);
+        weir_spawn_options options = {.loop = WEIR_LOOP_MAIN + i / 4, .full = (enum weir_full)(i % 4), .mailbox_bytes = 100};
+        assert_int_equal(weir_spawn(f.s, &tally_behaviour, &t, &options, &a, NULL), WEIR_OK);
+        weir_verb ask = weir_intern(f.s, "ask");
+        assert_int_equal(weir_send(f.main, a, ask, weir_pack(f.s, "b", text, sizeof text)), WEIR_ETOOBIG);
+        assert_int_equal(weir_post(f.s, 0, a, ask, weir_pack(f.s, "b", text, sizeof text)), WEIR_ETOOBIG);
+        assert_int_equal(weir_call(f.main, a, ask, weir_pack(f.s, "b", text, sizeof text), 0, record_outcome, &o, NULL), WEIR_OK);
+        fixture_run(&f);
+        assert_int_equal(o.code, WEIR_ETOOBIG);
+        assert_int_equal(atomic_load(&t.handled), 0);
+        assert_int_equal(stats_of(f.s).refused, 3);
+        fixture_close(&f);
+    }
+}
+
 /* ---- many monitors ---- */
 
 enum { WATCHED = 60000 };
@@ -723,6 +749,7 @@ int main(void) {
         cmocka_unit_test(actors_that_are_spawned_while_the_system_stops_are_stopped_too),
         cmocka_unit_test(what_was_meant_for_an_ended_actor_never_reaches_the_next_one_in_its_place),
         cmocka_unit_test(a_chain_of_100000_links_over_loops_ends_as_a_whole),
+        cmocka_unit_test(a_body_larger_than_its_mailbox_is_refused_for_good_whatever_the_policy),
         cmocka_unit_test(one_actor_watches_60000_on_all_loops_and_takes_some_back),
         cmocka_unit_test(posts_of_threads_while_a_system_stops_are_all_accounted_for),
         cmocka_unit_test(a_run_on_three_worker_loops_replays_exactly),
