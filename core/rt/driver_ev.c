@@ -1,4 +1,5 @@
-/* driver_ev.c: loops on libev. weir__driver_ev: a loop of its own on epoll, actors run between its iterations. weir__driver_host: watchers in a host's loop, in
+/* driver_ev.c: loops on libev. weir__driver_ev: a loop of its own on epoll, actors run between its iterations; while no
+ * descriptor is watched it sleeps on a futex instead. weir__driver_host: watchers in a host's loop, in
  * whose callbacks actors run, WEIR_TURN_NS at a time, so that the host's watchers have their turns in between. Never the default loop, which would take over the
  * host's children. */
 #include <errno.h>
@@ -65,11 +66,17 @@ static void ev_close(weir__loop *l) {
     weir__free(l->system, e);
 }
 
-static void ev_poll(weir__loop *l) {
-    ev_run(loop_of(l), EVRUN_NOWAIT);
+/* With no descriptor to watch there is nothing to do for libev: a futex is the cheaper bed, and needs no timerfd. */
+static bool alone(const weir__loop *l) {
+    return weir__link_alone(&l->system->ios.living);
 }
 
-static void ev_wait(weir__loop *l) {
+static void ev_poll(weir__loop *l) {
+    if (!alone(l))
+        ev_run(loop_of(l), EVRUN_NOWAIT);
+}
+
+static void loop_wait(weir__loop *l) {
     weir__wait_timer(l);
     if (!weir__sleep_begin(l))
         return;
@@ -77,7 +84,28 @@ static void ev_wait(weir__loop *l) {
     weir__sleep_end(l);
 }
 
+/* A wake-up that is too late for one sleep is harmless to the next, of whatever kind. */
+static void ev_wait(weir__loop *l) {
+    bool futex = alone(l);
+    atomic_store(&l->on_futex, futex);
+    if (futex)
+        weir__wait_futex(l);
+    else
+        loop_wait(l);
+}
+
+static void ev_wake(weir__loop *l) {
+    if (atomic_load(&l->on_futex))
+        weir__wake_futex(l);
+    else
+        weir__wake_fd(l);
+}
+
 /* ---- the host's loop ---- */
+
+static void host_poll(weir__loop *l) {
+    ev_run(loop_of(l), EVRUN_NOWAIT);
+}
 
 static void host_part(weir__loop *l) {
     weir__ev *e = l->watchers;
@@ -165,7 +193,7 @@ const weir__driver weir__driver_ev = {.turn = WEIR_TURN_MESSAGES,
                                       .choose = weir__wait_choose,
                                       .poll = ev_poll,
                                       .wait = ev_wait,
-                                      .wake = weir__wake_fd,
+                                      .wake = ev_wake,
                                       .io_start = ev_io_begin,
                                       .io_stop = ev_io_end};
 
@@ -174,8 +202,8 @@ const weir__driver weir__driver_host = {.turn = WEIR_TURN_MESSAGES,
                                         .close = host_close,
                                         .now = weir__wait_clock,
                                         .choose = weir__wait_choose,
-                                        .poll = ev_poll,
-                                        .wait = ev_wait,
+                                        .poll = host_poll,
+                                        .wait = loop_wait,
                                         .wake = weir__wake_fd,
                                         .leave = weir__wait_leave,
                                         .part = host_part,

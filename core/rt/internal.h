@@ -556,12 +556,13 @@ struct weir__loop {
     weir__attachment *attachments;
 
     weir__watch watch;
-    pthread_t thread;  /* a worker's */
-    void *watchers;    /* driver_ev's */
-    void *host;        /* driver_host: the host's struct ev_loop */
-    int epoll_fd;      /* driver_fd */
-    int timer_fd;      /* driver_ev, driver_fd */
-    int64_t timer_set; /* what timer_fd is set to, 0: to nothing */
+    pthread_t thread;      /* a worker's */
+    void *watchers;        /* driver_ev's */
+    _Atomic bool on_futex; /* driver_ev: how it sleeps */
+    void *host;            /* driver_host: the host's struct ev_loop */
+    int epoll_fd;          /* driver_fd */
+    int timer_fd;          /* driver_ev, driver_fd */
+    int64_t timer_set;     /* what timer_fd is set to, 0: to nothing */
 };
 
 struct weir_system {
@@ -872,6 +873,9 @@ int weir__wait_open(weir__loop *l, weir_error **error); /* eventfd and timerfd *
 void weir__wait_close(weir__loop *l);
 void weir__wait_timer(weir__loop *l); /* sets the timerfd to the next due time, if it is set to something else */
 void weir__wait_leave(weir__loop *l); /* weir__driver.leave: the eventfd is readable if there is work, or becomes so with the next */
+/* Sleeps until somebody wakes the loop, or until the next due time: an absolute one, so it cannot be early. */
+void weir__wait_futex(weir__loop *l);
+void weir__wake_futex(weir__loop *l); /* any thread, async-signal-safe */
 int64_t weir__wait_clock(const weir_system *s);
 size_t weir__wait_choose(weir__loop *l); /* the first */
 

@@ -1,10 +1,12 @@
-/* wait.c: what the drivers on epoll share: an eventfd for posted work, a timerfd for the next due time (hosts and libev wait in whole milliseconds), and
+/* wait.c: how loops wait. What the drivers on epoll share: an eventfd for posted work, a timerfd for the next due time (hosts and libev wait in whole milliseconds), and
  * how a loop that does not run tells its host of work. Knows neither libev nor epoll.
  *
  * A loop that a host drives is between its turns in one of two states. Asleep: it has no work, the timerfd is set to its next due time, and whoever brings
  * work (a post, a send from outside of a turn, a new earliest due time) writes the eventfd once. Not asleep: the eventfd is readable, or about to be. */
 #include <errno.h>
+#include <linux/futex.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 
@@ -58,4 +60,27 @@ int64_t weir__wait_clock(const weir_system *s) {
 size_t weir__wait_choose(weir__loop *l) {
     (void)l;
     return 0;
+}
+
+/* ---- loops that watch no descriptor ---- */
+
+void weir__wait_futex(weir__loop *l) {
+    int64_t at = weir__due_next(l);
+    struct timespec t = {at / 1000000000, at % 1000000000};
+    weir__pool_flush(l);
+    if (!weir__sleep_begin(l))
+        return;
+    uint32_t how = l->index && !at ? WEIR__IDLE : WEIR__DOZING;
+    while (atomic_load(&l->asleep) == how) {
+        long code = syscall(SYS_futex, &l->asleep, FUTEX_WAIT_BITSET_PRIVATE, how, at ? &t : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
+        if (code != 0 && errno == ETIMEDOUT)
+            break;
+    }
+    weir__sleep_end(l);
+}
+
+void weir__wake_futex(weir__loop *l) {
+    int saved = errno;
+    syscall(SYS_futex, &l->asleep, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    errno = saved;
 }

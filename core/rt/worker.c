@@ -1,9 +1,6 @@
 /* worker.c: worker loops: a thread each, which sleeps on a futex. They run from weir_system_new on and end in weir_system_free. */
 #include <errno.h>
-#include <linux/futex.h>
 #include <stdio.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "internal.h"
 
@@ -22,36 +19,14 @@ static void worker_poll(weir__loop *l) {
     (void)l;
 }
 
-/* Until the word is not `how` any more, or the next due time: an absolute one, so it cannot fire early. */
-static void worker_wait(weir__loop *l) {
-    int64_t at = weir__due_next(l);
-    struct timespec t = {at / 1000000000, at % 1000000000};
-    weir__pool_flush(l);
-    if (!weir__sleep_begin(l))
-        return;
-    uint32_t how = at ? WEIR__DOZING : WEIR__IDLE;
-    while (atomic_load(&l->asleep) == how) {
-        long code = syscall(SYS_futex, &l->asleep, FUTEX_WAIT_BITSET_PRIVATE, how, at ? &t : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
-        if (code != 0 && errno == ETIMEDOUT)
-            break;
-    }
-    weir__sleep_end(l);
-}
-
-static void worker_wake(weir__loop *l) {
-    int saved = errno;
-    syscall(SYS_futex, &l->asleep, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    errno = saved;
-}
-
 const weir__driver weir__driver_worker = {.turn = WEIR_TURN_MESSAGES,
                                           .open = worker_open,
                                           .close = worker_close,
                                           .now = weir__wait_clock,
                                           .choose = weir__wait_choose,
                                           .poll = worker_poll,
-                                          .wait = worker_wait,
-                                          .wake = worker_wake};
+                                          .wait = weir__wait_futex,
+                                          .wake = weir__wake_futex};
 
 /* ---- their life ---- */
 
