@@ -85,7 +85,6 @@ typedef struct guard {
     int64_t limit;      /* ns that a stretch may take */
     int64_t since;      /* when the stretch began */
     bool told;          /* weir.slow has heard of it */
-    bool stale;         /* an interrupt was answered by a hook: the loop is still told to quit */
     int64_t noticed;    /* when a hook saw an interrupt inside the running loop; 0: it did not */
     weir_error *ending; /* the stretch is being ended, for this reason; NULL: it is not */
     lua_State *chunk;   /* the coroutine of core.guarded that runs; NULL: none */
@@ -111,6 +110,8 @@ typedef struct binding {
     bool stopping;           /* weir.stop_all: actors that end because of it are no failures */
     _Atomic int interrupted; /* CALM, INTERRUPT or TERMINATE: asked for, not answered yet. Any thread */
     _Atomic int visitors;    /* threads that are inside interrupt(). Any thread */
+    _Atomic bool woken;      /* a wait of the main chunk is to return for something else. Any thread */
+    bool quits;              /* weir.quit told the loop to quit */
     _Atomic bool terminated; /* somebody asked for the end of the program; stays */
     bool answered;           /* an interrupt has been answered since core.calm */
     bool last_words;         /* the program ends: terminated breaks off no waits any more */

@@ -172,7 +172,7 @@ int interrupt_answer(binding *b, weir_error **error) {
 /* The main chunk's code is broken off. */
 static void break_off(lua_State *L, binding *b) {
     atomic_store(&b->interrupted, CALM);
-    b->answered = b->guard.stale = true;
+    b->answered = true;
     if (stubborn(b)) {
         end_stretch(L, b, WEIR_ECANCELLED, interrupt_text(b));
         return;
@@ -218,8 +218,8 @@ static void on_count(lua_State *L, lua_Debug *frame) {
 /* Asks for the main chunk to be broken off; 1: it was asked before and nobody has noticed yet. Any thread; async-signal-safe. Without guard mode the state's own
  * thread sets the hook, which Lua allows in a signal handler; from another thread waits end, and code that does not wait goes on. */
 static int ask(binding *b, int what) {
-    int before = atomic_exchange(&b->interrupted, what);
     atomic_fetch_add(&b->visitors, 1);
+    int before = atomic_exchange(&b->interrupted, what);
     weir_system *s = b->system;
     if (s)
         weir_system_quit(s);
@@ -266,7 +266,6 @@ static int terminator(lua_State *L) {
 static int interrupted(lua_State *L) {
     binding *b = binding_of(L);
     bool was = atomic_exchange(&b->interrupted, CALM) != CALM;
-    b->guard.stale = b->guard.stale || was;
     lua_pushboolean(L, was);
     return 1;
 }
@@ -276,7 +275,6 @@ static int calm(lua_State *L) {
     binding *b = binding_of(L);
     bool unanswered = atomic_exchange(&b->interrupted, CALM) != CALM, was = unanswered || b->answered;
     b->answered = false;
-    b->guard.stale = b->guard.stale || unanswered;
     lua_pushboolean(L, was);
     return 1;
 }
@@ -293,7 +291,7 @@ static int terminated(lua_State *L) {
 /* core.last_words(): the program ends: waits are possible again. */
 static int last_words(lua_State *L) {
     binding *b = binding_of(L);
-    b->last_words = b->guard.stale = true;
+    b->last_words = true;
     atomic_store(&b->interrupted, CALM);
     return 0;
 }

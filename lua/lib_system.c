@@ -177,13 +177,20 @@ static int system_shutdown(lua_State *L) {
     return 0;
 }
 
+/* Whether a run that was told to quit is to end. An interrupt that was answered before its quit came (by a hook, or by the wait before) is not meant. */
+static bool quit_is_meant(binding *b) {
+    bool woken = atomic_exchange(&b->woken, false);
+    return woken || b->quits || interrupt_waits(b);
+}
+
 int pump(binding *b, bool (*done)(void *data), void *data, weir_error **error) {
     if (b->attached || weir__running(b->system))
         return weir_fail(error, WEIR_EBUSY, "a pump inside a pump: the loop is already running, and only actors may wait in it");
-    int code = weir_system_run(b->system, done, data, error);
-    if (code == WEIR_OK && b->guard.stale)
+    int code;
+    do
         code = weir_system_run(b->system, done, data, error);
-    b->guard.stale = false;
+    while (code == WEIR_OK && weir__was_quit(b->system) && !quit_is_meant(b));
+    b->quits = false;
     weir_error_free(stretch_end(b));
     stretch_begin(b);
     return code == WEIR_OK ? interrupt_answer(b, error) : code;
@@ -207,7 +214,10 @@ static int system_made(lua_State *L) {
 }
 
 static int system_quit(lua_State *L) {
-    weir_system_quit(system_of(L, binding_of(L)));
+    binding *b = binding_of(L);
+    system_of(L, b);
+    b->quits = true;
+    weir_system_quit(b->system);
     return 0;
 }
 

@@ -128,6 +128,7 @@ static int wake(void *data) {
     binding *b = data;
     atomic_fetch_add(&b->visitors, 1);
     weir_system *s = b->system;
+    atomic_store(&b->woken, true);
     if (s)
         weir_system_quit(s);
     atomic_fetch_sub(&b->visitors, 1);

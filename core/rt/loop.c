@@ -246,7 +246,7 @@ int weir__loop_run(weir__loop *l, bool (*done)(void *data), void *data) {
         iterate(l, done, data);
     weir__loop_leave(l);
     if (!l->index)
-        atomic_store(&l->system->quit, false);
+        l->was_quit = atomic_exchange(&l->system->quit, false);
     return WEIR_OK;
 }
 

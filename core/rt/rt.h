@@ -95,9 +95,10 @@ int weir__thread_start(pthread_t *thread, const char *name, void *(*run)(void *)
 
 WEIR_API weir_actor *
 weir__actor(weir_system *s, weir_address a); /* the living actor; NULL if none, or not of the calling thread's loop; valid until it ends */
-WEIR_API bool weir__watched(const weir_actor *a);  /* somebody monitors it or is linked to it. The loop's thread */
-WEIR_API bool weir__running(const weir_system *s); /* inside weir_system_run */
-bool weir__on_loop(const weir_system *s);          /* called on the loop's thread */
+WEIR_API bool weir__watched(const weir_actor *a);   /* somebody monitors it or is linked to it. The loop's thread */
+WEIR_API bool weir__was_quit(const weir_system *s); /* the last run took a weir_system_quit, whatever else ended it. Main loop's thread */
+WEIR_API bool weir__running(const weir_system *s);  /* inside weir_system_run */
+bool weir__on_loop(const weir_system *s);           /* called on the loop's thread */
 /* An error as a body [code, text, actor, nil, cause text], and back: inside the process errors travel as objects, on a wire as bodies. */
 weir_body *weir__error_pack(weir_system *s, const weir_error *e); /* NULL without memory */
 weir_error *weir__error_unpack(const weir_body *b);               /* never NULL: EMSGPACK for a body of another form */
@@ -118,7 +119,7 @@ bool weir__inject(weir_system *s, enum weir__point point);
 /* Arms a point by name: it fires at its nth passing from now (1: the next), `times` times in a row (0: disarm). EINVAL: no such point. */
 WEIR_API int weir__inject_arm(weir_system *s, const char *point, uint64_t nth, uint64_t times);
 uint64_t weir__inject_passed(weir_system *s, enum weir__point point); /* how often it was passed since it was armed; 0 when it is not */
-const char *weir__inject_name(int point, const char **text); /* NULL beyond the last */
+const char *weir__inject_name(int point, const char **text);          /* NULL beyond the last */
 
 /* ---- checks ---- */
 

@@ -433,6 +433,7 @@ struct weir__loop {
     weir_actor *current;
     int64_t now; /* the clock at the end of the last turn */
     bool running;
+    bool was_quit;            /* the last run took a weir_system_quit */
     uint64_t visit, searches; /* for cycles: on this loop, begun by its actors */
     weir__counter sent, handled, dead, dropped, queued, away_sent, arrived, calls_made, calls_ended, late, timers_live;
     weir__attachment *attachments;

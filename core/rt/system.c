@@ -200,6 +200,10 @@ int weir_system_run(weir_system *s, bool (*done)(void *data), void *data, weir_e
     return code;
 }
 
+bool weir__was_quit(const weir_system *s) {
+    return s->main_loop.was_quit;
+}
+
 bool weir__running(const weir_system *s) {
     return s->main_loop.running;
 }

@@ -65,7 +65,8 @@ class Terminal:
     def enter(self, line):
         """Enters a line, waits for the next prompt; what was shown between."""
         self.send(line + "\r")
-        text = self.prompt()
+        # A prompt that answers an earlier key may still come first.
+        text = self.wait_for(lambda text: line + "\n" in text and re.search(r"\n> $", text), "the next prompt")
         return text[text.index(line + "\n") + len(line) + 1 : -2]
 
     def ended(self):
