@@ -458,7 +458,7 @@ describe("prompt", function()
     if os.getenv "WEIR_SPEC_MODE" ~= "" then
       return -- the program that it starts knows no modes
     end
-    local code, out, err = helper.shell(("XDG_STATE_HOME=%s python3 %s/tests/lua/prompt.py %s %s %s")
+    local code, out, err = helper.shell(("env -u LD_PRELOAD XDG_STATE_HOME=%s python3 %s/tests/lua/prompt.py %s %s %s")
       :format(state, helper.quote(helper.root), helper.quote(helper.program), case, argument or ""))
     assert.are.equal("", out .. err)
     assert.are.equal(0, code)
