@@ -19,8 +19,9 @@
 #define WEIR_MAX_DIMS 4            /* dimensions of a tensor, as in GGUF */
 #define WEIR_AHEAD 2               /* units that the host may be ahead of the device */
 #define WEIR_BARRIER_SPIN_NS 20000 /* ns a worker spins at a barrier before it sleeps (measured: see core/dev/README.md) */
-#define WEIR_DRAIN_NS INT64_C(10000000000) /* ns that weir_system_free waits for work that a closed stream has begun, and a restart for a dead actor's */
-#define WEIR_MAX_THREADS 256       /* workers of one cpu device */
+#define WEIR_DRAIN_NS                                                                                                                      \
+    INT64_C(10000000000)     /* ns that weir_system_free waits for work that a closed stream has begun, and a restart for a dead actor's */
+#define WEIR_MAX_THREADS 256 /* workers of one cpu device */
 #define WEIR_PARKED_STREAMS                                                                                                                \
     4 /* threads of closed streams kept for the next ones: a model's four owners can come and go without a new thread */
 

@@ -252,7 +252,8 @@ describe("shutdown", function()
       os.exit(4, (...) == "close")
     ]])
     -- os.exit leaves its memory to the kernel: no leak checker.
-    local environment = ("ASAN_OPTIONS=detect_leaks=0 LUA_PATH=%s LUA_CPATH=%s luajit %s "):format(helper.quote(os.getenv "LUA_PATH"), helper.quote(os.getenv "LUA_CPATH"), file)
+    local environment = ("ASAN_OPTIONS=detect_leaks=0 LUA_PATH=%s LUA_CPATH=%s luajit %s ")
+      :format(helper.quote(os.getenv "LUA_PATH"), helper.quote(os.getenv "LUA_CPATH"), file)
     for _, how in ipairs {"close", "leave", "close", "leave"} do
       assert.are.same({4, "", ""}, {helper.shell(environment .. how)})
     end
