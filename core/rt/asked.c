@@ -1,4 +1,4 @@
-/* asked.c: what other threads want of an actor: that it stops, or is killed. The wishes are bits in the actor's place in the table, and places with wishes
+/* asked.c: what other threads want of an actor: that it stops, is killed, or looks whether it has room. The wishes are bits in the actor's place in the table, and places with wishes
  * stand in a list of their loop, so asking needs no memory. A word holds the bits with the generation they are meant for; a place that is listed while it
  * gets its next actor stays listed. */
 #include "internal.h"
@@ -38,13 +38,16 @@ int weir__ask(weir__slot *slot, weir_address a, int what) {
 /* What was sent before the wish was posted before it, so it is taken from the inbox first. */
 static void grant(weir__loop *l, weir__slot *slot, uint64_t word) {
     weir_address a = weir__ids_of(&slot->id);
-    if (!(word & (WEIR__ASK_STOP | WEIR__ASK_KILL)) || generation_of(a) != word >> ASK_BITS)
+    int wishes = (int)(word & (WEIR__ASK_STOP | WEIR__ASK_KILL | WEIR__ASK_ROOM));
+    if (!wishes || generation_of(a) != word >> ASK_BITS)
         return;
     weir_actor *actor = weir__local(l, a);
     if (!actor) {
-        weir__ask(slot, a, (int)(word & (WEIR__ASK_STOP | WEIR__ASK_KILL)));
+        weir__ask(slot, a, wishes);
         return;
     }
+    if (word & WEIR__ASK_ROOM && weir__slot_roomy(slot))
+        weir__wants_serve(actor);
     if (word & WEIR__ASK_STOP)
         weir__actor_stop(actor);
     if (word & WEIR__ASK_KILL)

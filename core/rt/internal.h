@@ -169,7 +169,7 @@ void weir__wants_serve(weir_actor *a); /* its mailbox is roomy, or it ends */
 void weir__want_arrive(weir__loop *l, weir__entry *e);
 
 /* asked.c: what other threads want of an actor, without memory */
-enum { WEIR__ASK_STOP = 1, WEIR__ASK_KILL = 2, WEIR__ASK_LISTED = 4 };
+enum { WEIR__ASK_STOP = 1, WEIR__ASK_KILL = 2, WEIR__ASK_LISTED = 4, WEIR__ASK_ROOM = 8 };
 void weir__asked_reset(weir__slot *slot);                  /* for the slot's next actor, before it lives */
 int weir__ask(weir__slot *slot, weir_address a, int what); /* ENOACTOR. Any thread */
 void weir__asked_take(weir__loop *l);                      /* between two messages */

@@ -26,8 +26,17 @@ static void leave(weir__loop *l, const weir_message *m) {
         weir__slot_release(weir__ids_at(&l->system->actors, (uint32_t)(m->to >> WEIR__GENERATION_BITS)), weir__body_size(m->body));
 }
 
+/* A message that was under way when its receiver ended counted in the place's next actor too, where somebody may wait for room. */
+static void tell_heir(weir__loop *l, const weir_message *m) {
+    uint32_t index = (uint32_t)(m->to >> WEIR__GENERATION_BITS);
+    weir_address heir = weir__ids_living(&l->system->actors, index);
+    if (heir && heir != m->to)
+        weir__ask(weir__ids_at(&l->system->actors, index), heir, WEIR__ASK_ROOM);
+}
+
 void weir__message_dead(weir__loop *l, weir_message *m, int why) {
     leave(l, m);
+    tell_heir(l, m);
     weir__dead_letter(l, m, why);
     weir__message_free(l->system, m);
 }

@@ -115,16 +115,21 @@ static void tell(fixture *f, weir_address a, const char *verb) {
     assert_int_equal(weir_send(f->main, a, weir_intern(f->s, verb), NULL), WEIR_OK);
 }
 
-/* Runs the scene on two threads, then on one by many seeds; the laws hold at the end of each. */
-static void with_loops(void (*scene)(fixture *f)) {
+/* Runs the scene on two threads, then on one by many seeds; the laws hold at the end of each that leaves the loops at rest. */
+static void with_loops_left(void (*scene)(fixture *f), bool at_rest) {
     for (uint64_t seed = 0; seed <= SEEDS; seed++) {
         fixture f;
         open_with(&f, seed ? WEIR_DRIVER_TEST : WEIR_DRIVER_EV, seed, 2);
         scene(&f);
         weir_system_stats s = stats_of(f.s);
-        assert_int_equal(s.sent, s.handled + s.dead + s.queued);
+        if (at_rest)
+            assert_int_equal(s.sent, s.handled + s.dead + s.queued);
         fixture_close(&f);
     }
+}
+
+static void with_loops(void (*scene)(fixture *f)) {
+    with_loops_left(scene, true);
 }
 
 static void order(fixture *f) {
@@ -483,7 +488,7 @@ static void left_alone(fixture *f) {
 
 static void a_system_is_freed_with_everything_under_way(void **state) {
     (void)state;
-    with_loops(left_alone);
+    with_loops_left(left_alone, false);
 }
 
 static void no_such_loop_is_an_error(void **state) {
