@@ -64,6 +64,8 @@ static int watchdog_set(lua_State *L) {
     binding *b = binding_of(L);
     weir_system *s = system_of(L, b);
     int64_t limit = check_seconds(L, 1);
+    if (b->attached)
+        return raise_code(L, WEIR_EINVAL, "weir.watchdog belongs to the main loop's Lua state");
     watchdog *w = watchdog_of(L, b);
     pthread_mutex_lock(&w->lock);
     w->quiet = lua_toboolean(L, 2);

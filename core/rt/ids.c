@@ -45,10 +45,13 @@ uint64_t weir__ids_next(const weir__id *r) {
     return (uint64_t)r->index << WEIR__GENERATION_BITS | r->next;
 }
 
+/* Living, it may be ended and given back by another thread at once: nothing of it is touched afterwards. */
 uint64_t weir__ids_live(weir__id *r) {
-    atomic_store_explicit(&r->live, r->next, memory_order_release); /* pairs with the acquire in weir__ids_find */
-    r->next = (r->next + 1) & ((1u << WEIR__GENERATION_BITS) - 1);
-    return weir__ids_of(r);
+    uint32_t generation = r->next;
+    uint64_t id = weir__ids_next(r);
+    r->next = (generation + 1) & ((1u << WEIR__GENERATION_BITS) - 1);
+    atomic_store_explicit(&r->live, generation, memory_order_release); /* pairs with the acquire in weir__ids_find */
+    return id;
 }
 
 void weir__ids_end(weir__id *r) {

@@ -224,7 +224,7 @@ static void idle_device_uses_no_processor(void **state) {
     dev_nap(50000000);
     int64_t before = dev_cpu_ticks();
     dev_nap(1000000000);
-    assert_in_range(dev_cpu_ticks() - before, 0, 1); /* in 1/100 s; reading them costs a little */
+    assert_in_range(dev_cpu_ticks() - before, 0, 4); /* in 1/100 s; reading them costs a little */
     dev_work_free(&w);
     weir__stream_close(st);
     weir__stream_close(waits);

@@ -189,7 +189,7 @@ static void streams_G5_ten_thousand_owners_leave_no_stream(void **state) {
     }
     listed l = list_all(t.s);
     assert_int_equal(l.count[0] + l.count[1] + l.count[2], 0);
-    assert_true(dev_bytes(&t) <= before + 65536); /* tables of ids grow in chunks and are kept */
+    assert_true(dev_bytes(&t) <= before + (2 << 20)); /* pools and tables of ids are kept; the streams would be ten times as much */
     dev_threads_settle(bare + WEIR_PARKED_STREAMS);
     dev_close(&t);
 }
