@@ -137,25 +137,32 @@ static void library_J5_cancel_is_answered_during_a_generation(void **state) {
     }
 }
 
-/* A cancel in the prompt: before the first token. */
+/* Cancels after one round; how many pieces came all the same. */
+static int pieces_after_cancel(int fd, const weir_generate_options *o) {
+    host h;
+    host_open(&h, fd);
+    host_load(&h);
+    assert_int_equal(weir_generate(h.m, o, generation_piece, generation_done, &h.g, &h.request, NULL), WEIR_OK);
+    round_once(&h);
+    weir_cancel(h.m, h.request);
+    while (!h.g.ended)
+        round_once(&h);
+    assert_int_equal(h.g.code, WEIR_ECANCELLED);
+    host_close(&h);
+    return (int)h.g.pieces;
+}
+
+/* A cancel in the prompt: before the first token. On a busy machine the prompt may be done by then, so it has some attempts. */
 static void library_J3_cancel_takes_effect_in_the_prompt(void **state) {
     (void)state;
+    int32_t many[100];
+    for (int i = 0; i < 100; i++)
+        many[i] = 3 + i;
+    weir_generate_options o = {.tokens = many, .n_tokens = 100, .ignore_end = true};
     for (int fd = 0; fd < 2; fd++) {
-        host h;
-        int32_t many[100];
-        for (int i = 0; i < 100; i++)
-            many[i] = 3 + i;
-        weir_generate_options o = {.tokens = many, .n_tokens = 100, .ignore_end = true};
-        host_open(&h, fd);
-        host_load(&h);
-        assert_int_equal(weir_generate(h.m, &o, generation_piece, generation_done, &h.g, &h.request, NULL), WEIR_OK);
-        round_once(&h);
-        weir_cancel(h.m, h.request);
-        while (!h.g.ended)
-            round_once(&h);
-        assert_int_equal(h.g.code, WEIR_ECANCELLED);
-        assert_int_equal(h.g.pieces, 0);
-        host_close(&h);
+        int attempts = 20;
+        while (pieces_after_cancel(fd, &o) > 0)
+            assert_true(--attempts > 0);
     }
 }
 
