@@ -191,7 +191,7 @@ typedef struct weir_spawn_options {
 } weir_spawn_options;
 
 /** Starts an actor. `state` is taken: when this fails, fini has been called. On another loop, handlers and fini run on that loop's thread.
- * ENOMEM, ESTOPPING, EINVAL (no such loop). */
+ * ENOMEM, ESTOPPING, EINVAL (no such loop, no such policy). */
 WEIR_API int weir_spawn(weir_system *s, const weir_behaviour *b, void *state, const weir_spawn_options *options, weir_address *out,
                         weir_error **error);
 WEIR_API void *weir_state(const weir_actor *self);            /**< what weir_spawn was given; the actor's until its fini */

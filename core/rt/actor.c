@@ -76,6 +76,8 @@ int weir__actor_new(weir_system *s, const weir_behaviour *b, void *state, const 
     if (!l)
         return weir_fail(error, WEIR_EINVAL, "no loop %d for the actor \"%s\": the system has a main loop and %u workers", options->loop,
                          name ? name : "actor", s->n_loops - 1);
+    if (options && (unsigned)options->full > WEIR_FULL_DROP_NEWEST)
+        return weir_fail(error, WEIR_EINVAL, "no mailbox policy %d for the actor \"%s\"", (int)options->full, name ? name : "actor");
     if (weir__inject(s, WEIR__INJECT_SPAWN))
         goto fail;
     c = weir__behaviour_take(s, b);

@@ -37,10 +37,6 @@ static size_t test_choose(weir__loop *l) {
     return weir__seeded(l->system) % (l->ready_count < CHOICES ? l->ready_count : CHOICES);
 }
 
-static void test_poll(weir__loop *l) {
-    (void)l;
-}
-
 static bool workers_have_work(weir_system *s) {
     for (unsigned i = 1; i < s->n_loops; i++)
         if (atomic_load(&s->loops[i]->inbox) || atomic_load(&s->loops[i]->asked))
@@ -77,7 +73,6 @@ const weir__driver weir__driver_test = {.turn = 1,
                                         .close = test_close,
                                         .now = test_clock,
                                         .choose = test_choose,
-                                        .poll = test_poll,
                                         .wait = test_wait,
                                         .advance = test_advance,
                                         .wake = weir__wake_fd};

@@ -75,6 +75,7 @@ static void settle(weir_system *s) {
 
 bool weir__sleep_begin(weir__loop *l) {
     uint32_t how = l->index && !l->heap.count ? WEIR__IDLE : WEIR__DOZING;
+    weir__pool_flush(l);
     atomic_store(&l->asleep, how);
     if (has_work(l)) {
         if (atomic_exchange(&l->asleep, WEIR__AWAKE) == WEIR__AWAKE && how == WEIR__IDLE)

@@ -175,6 +175,7 @@ void weir__loop_enter(weir__loop *l) {
 
 void weir__loop_leave(weir__loop *l) {
     weir__watch_awake(l, false);
+    weir__pool_flush(l);
     l->running = false;
     if (l->driver->leave && !weir__forked(l->system))
         l->driver->leave(l);

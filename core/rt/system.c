@@ -104,8 +104,6 @@ static void end_actors(weir_system *s);
 static const weir_behaviour main_behaviour = {.name = "main"};
 
 static int system_open(weir_system *s, const weir_system_options *o, weir_error **error) {
-    if (o->workers > WEIR_MAX_WORKERS)
-        return weir_fail(error, WEIR_EINVAL, "%u worker loops; at most %d", o->workers, WEIR_MAX_WORKERS);
     int code = weir__verbs_init(s);
     if (code != WEIR_OK || !parent_open(s))
         return weir_fail(error, WEIR_ENOMEM, "no memory for a system");
@@ -129,6 +127,10 @@ int weir_system_new(const weir_system_options *options, weir_system **out, weir_
     if (!weir__check(out, "no place for the system"))
         return weir_fail(error, WEIR_EINVAL, "weir_system_new: no place for the system");
     const weir_system_options *o = options ? options : &none;
+    if (o->workers > WEIR_MAX_WORKERS)
+        return weir_fail(error, WEIR_EINVAL, "weir_system_new: %u worker loops; at most %d", o->workers, WEIR_MAX_WORKERS);
+    if ((unsigned)o->driver > WEIR_DRIVER_FD)
+        return weir_fail(error, WEIR_EINVAL, "weir_system_new: no driver %d", (int)o->driver);
     weir_system *s = system_alloc(o);
     if (!s)
         return weir_fail(error, WEIR_ENOMEM, "no memory for a system");

@@ -67,7 +67,6 @@ size_t weir__wait_choose(weir__loop *l) {
 void weir__wait_futex(weir__loop *l) {
     int64_t at = weir__due_next(l);
     struct timespec t = {at / 1000000000, at % 1000000000};
-    weir__pool_flush(l);
     if (!weir__sleep_begin(l))
         return;
     uint32_t how = l->index && !at ? WEIR__IDLE : WEIR__DOZING;

@@ -6,11 +6,6 @@
 
 _Thread_local weir__loop *weir__worker;
 
-static int worker_open(weir__loop *l, weir_error **error) {
-    (void)l, (void)error;
-    return WEIR_OK;
-}
-
 static void worker_close(weir__loop *l) {
     (void)l;
 }
@@ -20,7 +15,6 @@ static void worker_poll(weir__loop *l) {
 }
 
 const weir__driver weir__driver_worker = {.turn = WEIR_TURN_MESSAGES,
-                                          .open = worker_open,
                                           .close = worker_close,
                                           .now = weir__wait_clock,
                                           .choose = weir__wait_choose,

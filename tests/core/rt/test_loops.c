@@ -1,4 +1,5 @@
 /* Worker loops: messages, calls, ends, monitors, links, room and cycles between loops, on threads and by the test driver's choice. Run under TSan too. */
+#include "../../../core/rt/internal.h"
 #include "fixture.h"
 
 enum { SEEDS = 40, COUNT = 2000 };
@@ -503,6 +504,49 @@ static void no_such_loop_is_an_error(void **state) {
     assert_non_null(strstr(weir_error_text(e), "1 workers"));
     assert_int_equal(s.finis, 1);
     weir_error_free(e);
+    e = NULL;
+    o = (weir_spawn_options){.full = (enum weir_full)9};
+    assert_int_equal(weir_spawn(f.s, &behaviour, &s, &o, NULL, &e), WEIR_EINVAL);
+    assert_non_null(strstr(weir_error_text(e), "policy 9"));
+    weir_error_free(e);
+    fixture_close(&f);
+}
+
+static void a_system_with_impossible_options_is_refused(void **state) {
+    (void)state;
+    weir_system_options wrong[] = {{.workers = WEIR_MAX_WORKERS + 1}, {.driver = (enum weir_driver)7}};
+    for (int i = 0; i < 2; i++) {
+        weir_system *s = NULL;
+        weir_error *e = NULL;
+        assert_int_equal(weir_system_new(&wrong[i], &s, &e), WEIR_EINVAL);
+        assert_non_null(strstr(weir_error_text(e), i ? "driver 7" : "64 worker loops"));
+        weir_error_free(e);
+    }
+}
+
+/* Mail that was under way when its receiver ended takes room in the mailbox of the next actor in its place, as if a thread had been late with its post. */
+static void who_waits_for_room_hears_of_it_when_an_earlier_actors_mail_is_gone(void **state) {
+    (void)state;
+    fixture f;
+    static seen first, heir, near;
+    open_with(&f, WEIR_DRIVER_EV, 0, 0);
+    weir_spawn_options one = {.mailbox_messages = 1};
+    weir_address a = spawn_on(&f, WEIR_LOOP_MAIN, "first", &first, &one);
+    weir__slot *slot = weir__ids_find(&f.s->actors, a);
+    weir_message *late = weir__message_new(f.s, 0, a, weir_intern(f.s, "number"), NULL);
+    assert_int_equal(weir__slot_reserve(slot, 0), WEIR_OK);
+    assert_int_equal(weir_kill(f.s, a), WEIR_OK);
+    weir_address b = spawn_on(&f, WEIR_LOOP_MAIN, "heir", &heir, &one), w = spawn_on(&f, WEIR_LOOP_MAIN, "near", &near, NULL);
+    assert_ptr_equal(weir__ids_find(&f.s->actors, b), slot);
+    near.other = b;
+    assert_int_equal(weir_send(f.main, b, weir_intern(f.s, "number"), NULL), WEIR_EFULL);
+    assert_int_equal(weir_want_space(weir__actor(f.s, w), b), WEIR_OK);
+    fixture_run(&f);
+    assert_int_equal(near.spaces, 0);
+    atomic_fetch_add(&f.s->posted, 1);
+    weir__inbox_push(&f.s->main_loop, &late->entry);
+    fixture_run(&f);
+    assert_int_equal(near.spaces, 1);
     fixture_close(&f);
 }
 
@@ -545,6 +589,8 @@ int main(void) {
         cmocka_unit_test(a_system_stops_the_actors_of_all_its_loops),
         cmocka_unit_test(a_system_is_freed_with_everything_under_way),
         cmocka_unit_test(no_such_loop_is_an_error),
+        cmocka_unit_test(a_system_with_impossible_options_is_refused),
+        cmocka_unit_test(who_waits_for_room_hears_of_it_when_an_earlier_actors_mail_is_gone),
         cmocka_unit_test(threads_that_cannot_be_made_fail_the_system),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
