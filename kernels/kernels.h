@@ -17,14 +17,33 @@
 
 /* ---- weight types: numbers and block formats are GGUF's ---- */
 
-enum weir_type { WEIR_F32 = 0, WEIR_F16 = 1, WEIR_Q4_1 = 3, WEIR_Q8_0 = 8, WEIR_TYPES = 40 };
+enum weir_type {
+    WEIR_F32 = 0,
+    WEIR_F16 = 1,
+    WEIR_Q4_0 = 2,
+    WEIR_Q4_1 = 3,
+    WEIR_Q5_0 = 6,
+    WEIR_Q5_1 = 7,
+    WEIR_Q8_0 = 8,
+    WEIR_Q2_K = 10,
+    WEIR_Q3_K = 11,
+    WEIR_Q4_K = 12,
+    WEIR_Q5_K = 13,
+    WEIR_Q6_K = 14,
+    WEIR_IQ4_NL = 20,
+    WEIR_IQ4_XS = 23,
+    WEIR_BF16 = 30,
+    WEIR_MXFP4 = 39,
+    WEIR_TYPES = 40
+};
 
 typedef struct weir_type_info {
     const char *name;     /* "q4_1"; NULL: a number that weir does not run */
     uint32_t block;       /* values in a block along a row */
     uint32_t bytes;       /* bytes of a block in a file */
     uint32_t panel_bytes; /* bytes of 16 rows of one block, packed (kernels/README.md) */
-    bool integer;         /* products take int8 activations (unless the model asks for f32) */
+    uint32_t
+        acts; /* values in a block of the int8 activations that products take (unless the model asks for f32): 32 or 256; 0: floats only */
 } weir_type_info;
 const weir_type_info *weir_type_get(int type); /* NULL: unknown */
 /* Name of any GGUF type number, known to weir or not ("q6_k", "iq2_xxs"), with block and bytes for size checks; NULL: no such type. */
@@ -32,8 +51,17 @@ __attribute__((visibility("default"))) const weir_type_info *weir_type_any(int t
 
 /* Bytes of an [n][k] matrix packed in panels of 16 rows, n padded to 16; 0: k is no multiple of the block, or overflow. Multiple of 64. */
 size_t weir_packed_size(int type, int64_t n, int64_t k);
-/* Bytes of one row of k activations in int8 blocks of 32 (scale, integer sum, scale * sum, values). k a multiple of 32. */
-size_t weir_act_size(int64_t k);
+/* Bytes of one row of k activations in int8 blocks of 32 (scale, integer sum, scale * sum, values) or 256 (scale, sums of 16, values). k a multiple of
+ * `block`. */
+size_t weir_act_size(int block, int64_t k);
+
+/* Values of k weights, a multiple of the type's block, from a file's blocks at any alignment: exactly what every kernel takes them for. Any type that
+ * weir_type_get knows. */
+void weir_dequantise(int type, const void *blocks, int64_t k, float *values);
+/* A file's blocks of k values, a multiple of the type's block: the bytes that gguf-py (the reference of GGUF) makes. Types: f32, f16, bf16, q4_0, q4_1, q5_0,
+ * q5_1, q8_0 (weir_type_writes). */
+void weir_quantise(int type, const float *values, int64_t k, void *blocks);
+bool weir_type_writes(int type);
 
 /* ---- the step block: all that varies from step to step, in device memory, written by the host before the step is submitted ---- */
 
@@ -88,43 +116,52 @@ typedef struct weir_k_tile {
     int32_t outputs;
 } weir_k_tile;
 
-/* x[tile_first + r][0..k) = row token[r] of the table, as float. */
+/* x[tile_first + r][0..k) = row token[r] of the table, as float, times `scale`. */
 typedef struct weir_k_embed {
     const weir_step *step;
     weir_weight table; /* n: vocabulary, k: H */
     float *x;          /* [rows][H] */
+    float scale;       /* 0: none */
 } weir_k_embed;
 
-/* y = x / sqrt(mean(x^2) + eps) * w, row by row (RMSNorm, Zhang & Sennrich 2019). */
+/* y (+)= x / sqrt(mean(x^2) + eps) * w, row by row (RMSNorm, Zhang & Sennrich 2019). */
 typedef struct weir_k_rmsnorm {
     const weir_step *step;
     const float *x;
-    int32_t x_rows; /* WEIR_ROWS_PASS or WEIR_ROWS_GATHER */
+    int32_t x_rows; /* WEIR_ROWS_TILE, PASS or GATHER */
     int32_t width;
     void *const *weight_base;
     uint64_t weight_offset; /* float[width] */
     float eps;
-    int32_t y_rows; /* rows of y: as x_rows PASS: TILE (or PASS); GATHER: OUT */
+    int32_t y_rows; /* rows of y: as x_rows TILE or PASS: TILE or PASS; GATHER: OUT */
+    int32_t add;    /* 1: y = y + norm, without activations */
     float *y;       /* NULL: not wanted */
-    void *acts;     /* [T] int8 activation rows of weir_act_size(width); NULL: not wanted */
+    void *acts;     /* [T] int8 activation rows of weir_act_size(32, width); NULL: not wanted */
+    void *acts_k;   /* [T] the same in blocks of 256; NULL: not wanted */
 } weir_k_rmsnorm;
 
-/* y[r][j] (+)= sum over k of x[r][k] * W[j][k]. Takes `acts` if the type is integer and acts is not NULL, else x. */
+/* y[r][j] (+)= (sum over k of x[r][k] * W[j][k]) (+ bias[j]). Takes `acts` if the type has a product with int8 activations and acts is not NULL, else x. */
 typedef struct weir_k_matmul {
     const weir_step *step;
     weir_weight w;
     const float *x;   /* [T][ldx] */
-    const void *acts; /* [T] rows of weir_act_size(w.k) */
+    const void *acts; /* [T] rows of weir_act_size(type's acts, w.k) */
     int32_t ldx;
     int32_t rows; /* WEIR_ROWS_TILE or WEIR_ROWS_OUT: how many rows, and how x and acts are addressed */
     float *y;     /* [..][ldy] */
     int32_t ldy;
     int32_t y_rows; /* TILE, PASS or OUT */
     int32_t add;    /* 1: y = y + product */
-    int32_t reserved;
+    int32_t bias;   /* 1: float[w.n] at *w.base + bias_offset is added to the product first */
+    uint64_t bias_offset;
 } weir_k_matmul;
 
-/* h = silu(gate product) * (up product): the gated half of an MLP; out as floats and/or int8 activations of the next product. */
+enum weir_activation {
+    WEIR_SILU,
+    WEIR_GELU_TANH /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) */
+};
+
+/* h = activation(gate product) * (up product): the gated half of an MLP; out as floats and/or int8 activations of the next product. */
 typedef struct weir_k_glu {
     const weir_step *step;
     weir_weight gate, up; /* same n, k */
@@ -132,15 +169,44 @@ typedef struct weir_k_glu {
     const void *acts;
     int32_t ldx;
     int32_t ldy;
-    float *y;       /* [T][ldy]; NULL: not wanted, unless n is no multiple of 32 */
-    void *acts_out; /* [T] rows of weir_act_size(n); NULL: not wanted */
+    float *y;           /* [T][ldy]; NULL: not wanted, unless n is no multiple of acts_block */
+    void *acts_out;     /* [T] rows of weir_act_size(acts_block, n); NULL: not wanted */
+    int32_t acts_block; /* of acts_out: 32 or 256 */
+    int32_t activation; /* enum weir_activation */
+    int32_t bias;       /* 1: float[n] at *gate.base + gate_bias and *up.base + up_bias are added to the products */
+    int32_t reserved;
+    uint64_t gate_bias, up_bias;
 } weir_k_glu;
 
-/* Rotary tables: cosine and sine of position * base^(-2 i / dim), computed in double with our own functions. out: [positions][dim/2][2]. */
+/* How fast the pairs of a head turn (Su et al. 2021), and how that is stretched beyond the context that a model was trained with. */
+enum weir_rope_scaling {
+    WEIR_ROPE_PLAIN,  /* base^(-2 i / dim) */
+    WEIR_ROPE_LINEAR, /* divided by factor (position interpolation, Chen et al. 2023) */
+    WEIR_ROPE_LLAMA3, /* Llama 3.1: by wavelength, between low_freq and high_freq smoothly */
+    WEIR_ROPE_YARN,   /* Peng et al. 2023: a ramp between beta_fast and beta_slow rotations over the original context */
+    WEIR_ROPE_FACTORS /* each divided by its own factor (longrope; GGUF's rope_freqs) */
+};
+typedef struct weir_rope {
+    double base;
+    int32_t dim;     /* rotated dimensions of a head, even */
+    int32_t scaling; /* enum weir_rope_scaling */
+    double factor;
+    double original_context;
+    double low_freq, high_freq;  /* llama3 */
+    double beta_fast, beta_slow; /* yarn */
+    bool untruncated;            /* yarn: the ramp's ends are not rounded outwards to whole dimensions */
+    const float *factors;        /* factors: [dim / 2] */
+} weir_rope;
+/* frequency[dim / 2], radians a position, in double with our own functions: the same bits everywhere. */
+void weir_rope_frequencies(const weir_rope *rope, double *frequency);
+
+/* Rotary tables: scale * cosine and scale * sine of position * frequency[i], computed in double with our own functions, rounded once. out:
+ * [positions][dim / 2][2]. */
 typedef struct weir_k_rope_table {
     float *out;
     int32_t positions, dim;
-    double base;
+    const double *frequency; /* [dim / 2] */
+    double scale;            /* 1: none (yarn's attention factor) */
 } weir_k_rope_table;
 
 /* KV pools of one layer: K [block][kv_head][dim][32], V [block][kv_head][32][dim_padded], dim_padded = dim rounded up to 16. */
@@ -151,7 +217,7 @@ typedef struct weir_kv {
     int32_t reserved;
 } weir_kv;
 
-/* Rotates q and k (half split: i with i + rope_dim/2) and stores k and v of the tile's rows in the pools. q, k, v lie in one buffer. */
+/* Norms (if wanted) and rotates q and k (half split: i with i + rope_dim/2) and stores k and v of the tile's rows in the pools. q, k, v lie in one buffer. */
 typedef struct weir_k_rope_store {
     const weir_step *step;
     float *qkv; /* [T][ld]: q at 0, k at k_offset, v at v_offset (floats) */
@@ -161,9 +227,14 @@ typedef struct weir_k_rope_store {
     int32_t positions; /* rows of the table */
     const float *table;
     weir_kv kv;
+    void *const *norm_base;  /* NULL: no norms; else each head of q and k goes through RMSNorm first */
+    uint64_t q_norm, k_norm; /* offsets of float[dim] */
+    float norm_eps;
+    int32_t reserved;
 } weir_k_rope_store;
 
-/* Causal attention of the tile's rows over their sequences' positions 0..position, split at absolute multiples of 256, merged ascending. */
+/* Causal attention of the tile's rows over their sequences' positions (position - window, position], or all up to position, split at absolute multiples of
+ * 256, merged ascending. A score is softcap * tanh(q.k * scale / softcap) where there is a cap. */
 typedef struct weir_k_attention {
     const weir_step *step;
     const float *q; /* [T][ldq], heads * dim used */
@@ -174,12 +245,25 @@ typedef struct weir_k_attention {
     weir_kv kv;
     float *partial; /* workspace of weir_attention_workspace() bytes */
     float *out;     /* [T][heads * dim] */
-    void *acts;     /* the same as int8 activations, weir_act_size(heads * dim); NULL: not wanted. Written by attention_merge */
+    void *acts;     /* the same as int8 activations, weir_act_size(acts_block, heads * dim); NULL: not wanted. Written by attention_merge */
+    int32_t acts_block; /* 32 or 256 */
+    int32_t window;     /* positions that a row sees, itself included; 0: all */
+    float softcap;      /* 0: none */
+    int32_t reserved;
 } weir_k_attention;
 size_t weir_attention_workspace(int heads, int dim, int splits); /* bytes */
 
 /* Copies or quantises nothing by itself: second half of attention (same arguments). Merges partial results and makes `acts`. */
 typedef weir_k_attention weir_k_attention_merge;
+
+/* x = cap * tanh(x / cap), in place. */
+typedef struct weir_k_softcap {
+    const weir_step *step;
+    float *x; /* [..][width] */
+    int32_t width;
+    int32_t rows; /* WEIR_ROWS_TILE or WEIR_ROWS_OUT */
+    float cap;
+} weir_k_softcap;
 
 /* sampled[o] = a token drawn from logits[o] under sample[o]; runs over the current output tile. Order: temperature, top-k, top-p, min-p. */
 typedef struct weir_k_sample {
@@ -192,23 +276,29 @@ typedef struct weir_k_sample {
 } weir_k_sample;
 size_t weir_sample_workspace(int vocab); /* bytes per worker */
 
-/* Packs an [n][k] matrix in a file's row-major blocks into panels of 16 rows at *base + offset; rows beyond n are zero.
+/* Packs an [n][k] matrix in a file's row-major blocks into panels of 16 rows at *base + offset; rows beyond n are zero. A source of another type is quantised
+ * (or widened) on the way, as weir_quantise does.
  * rope_heads > 0: rows are that many heads of adjacent rotary pairs (GGUF's llama order) and become half split; rope_dim as above. */
 typedef struct weir_k_pack {
     const void *source;
     weir_weight w;
     int32_t rope_heads, rope_dim;
+    int32_t source_type; /* enum weir_type */
+    int32_t reserved;
 } weir_k_pack;
 
-/* Widens or copies n values of a vector (norm weights) to float at *base + offset. */
+/* Widens or copies n values of a vector (norm weights) to float at *base + offset, plus `add`. rope_heads, rope_dim: as pack, for the bias of such rows. */
 typedef struct weir_k_pack_vector {
     const void *source;
-    weir_weight w; /* n: 1, k: values; type: of the source */
+    weir_weight w; /* n: 1, k: values; type: of the source, f32, f16 or bf16 */
+    int32_t rope_heads, rope_dim;
+    float add;
 } weir_k_pack_vector;
 
 #define WEIR_KERNELS(K)                                                                                                                    \
     K(tile)                                                                                                                                \
-    K(embed) K(rmsnorm) K(matmul) K(glu) K(rope_table) K(rope_store) K(attention) K(attention_merge) K(sample) K(pack) K(pack_vector)
+    K(embed)                                                                                                                               \
+    K(rmsnorm) K(matmul) K(glu) K(rope_table) K(rope_store) K(attention) K(attention_merge) K(sample) K(pack) K(pack_vector)
 
 enum weir_kernel {
 #define K(name) WEIR_K_##name,

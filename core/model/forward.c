@@ -27,13 +27,14 @@ static void carve_workspace(weir__forward *f, carver *m) {
     splits = (P + WEIR_ATTENTION_SPLIT - 1) / WEIR_ATTENTION_SPLIT;
     w->x = carve(m, P * H * sizeof(float));
     w->normed = carve(m, rows * H * sizeof(float));
-    w->normed_acts = acts && H % 32 == 0 ? carve(m, rows * weir_act_size((int64_t)H)) : NULL;
+    w->normed_acts = acts && H % 32 == 0 ? carve(m, rows * weir_act_size(32, (int64_t)H)) : NULL;
     w->qkv = carve(m, T * (size_t)f->qkv_width * sizeof(float));
     w->attention = carve(m, T * A * sizeof(float));
-    w->attention_acts = acts && A % 32 == 0 ? carve(m, T * weir_act_size((int64_t)A)) : NULL;
+    w->attention_acts = acts && A % 32 == 0 ? carve(m, T * weir_act_size(32, (int64_t)A)) : NULL;
     w->hidden = carve(m, T * (size_t)c->ffn * sizeof(float));
-    w->hidden_acts = acts && c->ffn % 32 == 0 ? carve(m, T * weir_act_size(c->ffn)) : NULL;
+    w->hidden_acts = acts && c->ffn % 32 == 0 ? carve(m, T * weir_act_size(32, c->ffn)) : NULL;
     w->partial = carve(m, weir_attention_workspace(c->heads, c->head_dim, (int)splits));
+    w->frequency = carve(m, (size_t)c->rope_dim / 2 * sizeof(double));
     w->rope = carve(m, P * (size_t)c->rope_dim * sizeof(float));
     w->logits = carve(m, f->out_tile * (size_t)c->vocab * sizeof(float));
     w->sampling = carve(m, weir_sample_workspace(c->vocab) * weir__device_threads(f->device));
@@ -112,7 +113,8 @@ static int new_list(weir__forward *f, const char *name, weir__list **out, weir_e
 static int record_begin(weir__forward *f, weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
     uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
-    weir_k_rope_table table = {f->w.rope, (int32_t)f->options.context, c->rope_dim, c->rope_base};
+    weir_k_rope_table table = {f->w.rope, (int32_t)f->options.context, c->rope_dim, f->w.frequency, 1};
+    weir_rope_frequencies(&(weir_rope){.base = c->rope_base, .dim = c->rope_dim}, f->w.frequency);
     int code = new_list(f, "tables", &f->tables, error);
     if (!code)
         code = weir__list_add(f->tables, WEIR_K_rope_table, &table, true, error);
@@ -121,7 +123,8 @@ static int record_begin(weir__forward *f, weir_error **error) {
         code = new_list(f, "begin", &f->begin, error);
     if (!code)
         code = weir__list_add(f->begin, WEIR_K_tile, &tile, true, error);
-    weir_k_embed embed = {f->step, weir__plan_weight(weir__checkpoint_unit(f->checkpoint, units), 0, weir__forward_slot(f, units)), f->w.x};
+    weir_k_embed embed = {f->step, weir__plan_weight(weir__checkpoint_unit(f->checkpoint, units), 0, weir__forward_slot(f, units)), f->w.x,
+                          0};
     return code ? code : weir__list_add(f->begin, WEIR_K_embed, &embed, true, error);
 }
 
@@ -182,6 +185,7 @@ static int record_finish(weir__forward *f, weir_error **error) {
                           f->w.logits,
                           c->vocab,
                           WEIR_ROWS_OUT,
+                          0,
                           0,
                           0};
     if (!code)

@@ -22,9 +22,10 @@ typedef struct weir__workspace {
     void *attention_acts;
     float *hidden; /* [T][ffn] */
     void *hidden_acts;
-    float *partial; /* weir_attention_workspace */
-    float *rope;    /* [context][rope_dim / 2][2] */
-    float *logits;  /* [out_tile][vocab] */
+    float *partial;    /* weir_attention_workspace */
+    double *frequency; /* [rope_dim / 2] */
+    float *rope;       /* [context][rope_dim / 2][2] */
+    float *logits;     /* [out_tile][vocab] */
     void *sampling;
 } weir__workspace;
 

@@ -193,12 +193,20 @@ static int attention(const weir__forward *f, uint32_t u, weir__list *l, weir_err
                                  f->qkv_width,
                                  WEIR_ROWS_TILE,
                                  0,
+                                 0,
                                  0};
         code = weir__list_add(l, WEIR_K_matmul, &product, i == 2, error);
     }
-    weir_k_rope_store rope = {
-        f->step, w->qkv,  f->qkv_width, f->q_width, f->q_width + f->k_width, c->heads, c->rope_dim, (int32_t)f->options.context,
-        w->rope, f->kv[u]};
+    weir_k_rope_store rope = {.step = f->step,
+                              .qkv = w->qkv,
+                              .ld = f->qkv_width,
+                              .k_offset = f->q_width,
+                              .v_offset = f->q_width + f->k_width,
+                              .heads = c->heads,
+                              .rope_dim = c->rope_dim,
+                              .positions = (int32_t)f->options.context,
+                              .table = w->rope,
+                              .kv = f->kv[u]};
     if (!code)
         code = weir__list_add(l, WEIR_K_rope_store, &rope, true, error);
     if (!code)
@@ -213,6 +221,7 @@ static int attention(const weir__forward *f, uint32_t u, weir__list *l, weir_err
                          c->width,
                          WEIR_ROWS_PASS,
                          1,
+                         0,
                          0};
     return code ? code : weir__list_add(l, WEIR_K_matmul, &out, true, error);
 }
@@ -223,9 +232,17 @@ static int mlp(const weir__forward *f, uint32_t u, weir__list *l, weir_error **e
     const weir__workspace *w = &f->w;
     void *const *slot = weir__forward_slot(f, u);
     int code = weir__record_norm(f, l, slot, p, FFN_NORM, WEIR_ROWS_PASS, error);
-    bool acts = w->hidden_acts && weir_type_get(p->tensors[DOWN].source->type)->integer;
-    weir_k_glu glu = {f->step, weir__plan_weight(p, GATE, slot), weir__plan_weight(p, UP, slot), w->normed, w->normed_acts, c->width,
-                      c->ffn,  acts ? NULL : w->hidden,          acts ? w->hidden_acts : NULL};
+    bool acts = w->hidden_acts && weir_type_get(p->tensors[DOWN].source->type)->acts;
+    weir_k_glu glu = {.step = f->step,
+                      .gate = weir__plan_weight(p, GATE, slot),
+                      .up = weir__plan_weight(p, UP, slot),
+                      .x = w->normed,
+                      .acts = w->normed_acts,
+                      .ldx = c->width,
+                      .ldy = c->ffn,
+                      .y = acts ? NULL : w->hidden,
+                      .acts_out = acts ? w->hidden_acts : NULL,
+                      .acts_block = 32};
     if (!code)
         code = weir__list_add(l, WEIR_K_glu, &glu, true, error);
     weir_k_matmul down = {f->step,
@@ -238,6 +255,7 @@ static int mlp(const weir__forward *f, uint32_t u, weir__list *l, weir_error **e
                           c->width,
                           WEIR_ROWS_PASS,
                           1,
+                          0,
                           0};
     return code ? code : weir__list_add(l, WEIR_K_matmul, &down, true, error);
 }

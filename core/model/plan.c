@@ -74,10 +74,10 @@ int weir__unit_pack(const weir__checkpoint *c, uint32_t ordinal, const void *sta
         weir_weight w = {slot, t->offset, t->source->type, t->n, t->k};
         int code;
         if (t->vector) {
-            weir_k_pack_vector args = {from, w};
+            weir_k_pack_vector args = {from, w, 0, 0, 0};
             code = weir__list_add(list, WEIR_K_pack_vector, &args, false, error);
         } else {
-            weir_k_pack args = {from, w, t->rope_heads, t->rope_heads ? weir__checkpoint_config(c)->rope_dim : 0};
+            weir_k_pack args = {from, w, t->rope_heads, t->rope_heads ? weir__checkpoint_config(c)->rope_dim : 0, t->source->type, 0};
             code = weir__list_add(list, WEIR_K_pack, &args, false, error);
         }
         if (code)

@@ -8,7 +8,7 @@ static void wanted(const weir__forward *f, const weir__unit_plan *p, bool *float
     for (uint32_t i = 0; i < p->count; i++) {
         if (p->tensors[i].vector || p->tensors[i].k != width)
             continue;
-        bool integer = f->w.normed_acts && weir_type_get(p->tensors[i].source->type)->integer;
+        bool integer = f->w.normed_acts && weir_type_get(p->tensors[i].source->type)->acts;
         *(integer ? acts : floats) = true;
     }
 }
@@ -43,7 +43,8 @@ int weir__record_attention(const weir__forward *f, uint32_t layer, weir__list *l
                           .kv = f->kv[layer],
                           .partial = f->w.partial,
                           .out = f->w.attention,
-                          .acts = f->w.attention_acts};
+                          .acts = f->w.attention_acts,
+                          .acts_block = 32};
     int code = weir__list_add(l, WEIR_K_attention, &a, true, error);
     return code ? code : weir__list_add(l, WEIR_K_attention_merge, &a, true, error);
 }

@@ -279,6 +279,6 @@ void WEIR__AT(attention_merge)(const void *args, const weir_work *work) {
             merge_row(a, row);
         if (a->acts)
             act_quantise(a->out + (size_t)row * (size_t)width, width,
-                         (act_block *)(void *)((uint8_t *)a->acts + (size_t)row * weir_act_size(width)));
+                         (act_block *)(void *)((uint8_t *)a->acts + (size_t)row * weir_act_size(32, width)));
     }
 }

@@ -17,7 +17,7 @@ static const char *check_product(const weir_weight *w, const float *x, int ldx, 
     const char *why = check_weight(w);
     if (why)
         return why;
-    if (weir_type_get(w->type)->integer && acts)
+    if (weir_type_get(w->type)->acts && acts)
         return NULL;
     if (!x)
         return "a float product without float rows";
@@ -54,7 +54,7 @@ static const char *check_glu(const weir_k_glu *a) {
 static const char *check_rope_table(const weir_k_rope_table *a) {
     if (a->dim <= 0 || a->dim % 2)
         return "rotary dimensions must be even and above zero";
-    return a->base >= 0x1p-1022 && a->base <= 0x1p1000 ? NULL : "the rotary base must be a number above zero";
+    return a->frequency ? NULL : "a rotary table without frequencies";
 }
 
 static const char *check_kv(const weir_kv *kv) {

@@ -20,7 +20,7 @@ static void finish_row(const weir_k_glu *a, const pair *p, int unit, int row, in
         vec16_store_n(y + 16, h[1], max_int(n - 16, 0));
     }
     if (a->acts_out)
-        act_quantise_block(h[0], h[1], (act_block *)(void *)((uint8_t *)a->acts_out + (size_t)(row + r) * weir_act_size(a->gate.n)) + unit);
+        act_quantise_block(h[0], h[1], (act_block *)(void *)((uint8_t *)a->acts_out + (size_t)(row + r) * weir_act_size(32, a->gate.n)) + unit);
 }
 
 /* panels: 1 in a last unit of 16 outputs or fewer. */

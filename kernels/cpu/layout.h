@@ -6,8 +6,9 @@
 #include "cpu.h"
 
 enum {
-    PANEL = 16, /* rows of a weight panel: one vector of outputs */
-    BLOCK = 32, /* values of a quantised block and of an activation block */
+    PANEL = 16,  /* rows of a weight panel: one vector of outputs */
+    BLOCK = 32,  /* values of a quantised block and of an activation block */
+    SUPER = 256, /* values of a super-block (K types) and of its activation block */
     KV_BLOCK = WEIR_KV_BLOCK,
     SPLIT = WEIR_ATTENTION_SPLIT, /* positions of one softmax */
     MAX_HEAD = 256,               /* dimensions of a head: what the attention kernel keeps on its stack */
@@ -15,6 +16,10 @@ enum {
 };
 
 /* 16 rows of one block. */
+typedef struct panel_q4_0 {
+    uint16_t d[PANEL];
+    uint8_t q[BLOCK / 8][PANEL][4]; /* as q4_1; the value is d * (q - 8) */
+} panel_q4_0;
 typedef struct panel_q4_1 {
     uint16_t d[PANEL], m[PANEL];
     uint8_t q[BLOCK / 8][PANEL][4]; /* [c][row][j]: low nibble is k = 4 c + j, high nibble k = 16 + 4 c + j */
@@ -24,6 +29,62 @@ typedef struct panel_q8_0 {
     int8_t q[BLOCK / 4][PANEL][4]; /* [c][row][j]: k = 4 c + j */
 } panel_q8_0;
 
+typedef struct panel_q5_0 {
+    uint16_t d[PANEL];
+    uint8_t h[4][PANEL];            /* fifth bits: byte (b, row), bit i is k = 8 b + i */
+    uint8_t q[BLOCK / 8][PANEL][4]; /* low four bits, as q4_1; the value is d * (q - 16) */
+} panel_q5_0;
+typedef struct panel_q5_1 {
+    uint16_t d[PANEL], m[PANEL];
+    uint8_t h[4][PANEL];
+    uint8_t q[BLOCK / 8][PANEL][4];
+} panel_q5_1;
+typedef struct panel_iq4_nl {
+    uint16_t d[PANEL];
+    uint8_t q[BLOCK / 8][PANEL][4]; /* as q4_1; indices of the code book */
+} panel_iq4_nl;
+typedef struct panel_mxfp4 {
+    uint8_t e[PANEL];               /* powers of two, biased by 127: f16 cannot hold them */
+    uint8_t q[BLOCK / 8][PANEL][4]; /* as q4_1; indices of the code book */
+} panel_mxfp4;
+
+/* 16 rows of one super-block of 256; 6-bit scales and minima of sub-blocks are widened to bytes. Two codes a byte: low nibble k = 64 i + 4 c + j, high nibble
+ * 32 more, (i, c) counting [8 i + c]. */
+typedef struct panel_q4_k {
+    uint16_t d[PANEL], dmin[PANEL];
+    uint8_t scale[8][PANEL], min[8][PANEL]; /* of sub-blocks of 32 */
+    uint8_t q[SUPER / 8][PANEL][4];
+} panel_q4_k;
+typedef struct panel_q5_k {
+    uint16_t d[PANEL], dmin[PANEL];
+    uint8_t scale[8][PANEL], min[8][PANEL];
+    uint8_t h[SUPER / 32][PANEL][4]; /* fifth bits: byte [c][row][j], bit s is k = 32 s + 4 c + j */
+    uint8_t q[SUPER / 8][PANEL][4];
+} panel_q5_k;
+typedef struct panel_q6_k {
+    uint16_t d[PANEL];
+    int8_t scale[16][PANEL];         /* of sub-blocks of 16; the value is d * scale * (q - 32) */
+    uint8_t h[SUPER / 16][PANEL][4]; /* two upper bits: byte [8 i + c][row][j], bits 2 s are k = 128 i + 32 s + 4 c + j */
+    uint8_t q[SUPER / 8][PANEL][4];
+} panel_q6_k;
+typedef struct panel_q3_k {
+    uint16_t d[PANEL];
+    int8_t scale[16][PANEL];         /* of sub-blocks of 16, 32 taken off; the value is d * scale * (q - 4) */
+    uint8_t h[SUPER / 32][PANEL][4]; /* third bits, as q5_k's fifth */
+    uint8_t q[SUPER / 16][PANEL][4]; /* two bits: as q6_k's upper ones */
+} panel_q3_k;
+typedef struct panel_q2_k {
+    uint16_t d[PANEL], dmin[PANEL];
+    uint8_t scale[16][PANEL], min[16][PANEL];
+    uint8_t q[SUPER / 16][PANEL][4];
+} panel_q2_k;
+typedef struct panel_iq4_xs {
+    uint16_t d[PANEL];
+    int8_t scale[8][PANEL]; /* of sub-blocks of 32, 32 taken off */
+    uint8_t q[SUPER / 8][PANEL]
+             [4]; /* low nibble k = 32 s + 4 c + j, high nibble 16 more, counting [4 s + c]; indices of iq4_nl's code book */
+} panel_iq4_xs;
+
 /* 32 activations: x ~ d * q; sum is of q; s = d * sum. q is in -127..127, never -128. */
 typedef struct act_block {
     float d, s;
@@ -31,6 +92,20 @@ typedef struct act_block {
     int8_t q[BLOCK];
 } act_block;
 
+/* 256 activations: x ~ d * q; sums of 16 each. */
+typedef struct act_block_k {
+    float d;
+    int32_t reserved[3];
+    int16_t sums[SUPER / 16];
+    int8_t q[SUPER];
+} act_block_k;
+
+_Static_assert(sizeof(panel_q4_k) == 2368 && sizeof(panel_q5_k) == 2880 && sizeof(panel_q6_k) == 3360 && sizeof(panel_q3_k) == 1824 &&
+                   sizeof(panel_q2_k) == 1600 && sizeof(panel_iq4_xs) == 2208 && sizeof(act_block_k) == 304,
+               "layouts have no padding");
+_Static_assert(sizeof(panel_q4_0) == 288 && sizeof(panel_q5_0) == 352 && sizeof(panel_q5_1) == 384 && sizeof(panel_iq4_nl) == 288 &&
+                   sizeof(panel_mxfp4) == 272,
+               "layouts have no padding");
 _Static_assert(sizeof(panel_q4_1) == 320 && sizeof(panel_q8_0) == 544 && sizeof(act_block) == 48, "layouts have no padding");
 
 /* A token that may be drawn: its weight is exp of its logit's distance to the best. */

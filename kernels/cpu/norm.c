@@ -41,7 +41,7 @@ void WEIR__AT(rmsnorm)(const void *args, const weir_work *work) {
         int r = (int)c;
         size_t width = (size_t)a->width;
         float *y = a->y ? a->y + rows_index(a->step, a->y_rows, r) * width : NULL;
-        void *acts = a->acts ? (uint8_t *)a->acts + (size_t)r * weir_act_size(a->width) : NULL;
+        void *acts = a->acts ? (uint8_t *)a->acts + (size_t)r * weir_act_size(32, a->width) : NULL;
         norm_row(a, w, a->x + rows_index(a->step, a->x_rows, r) * width, y, acts);
     }
 }

@@ -134,10 +134,10 @@ INLINE const product *product_of(int type, bool integer) {
 
 static operand operand_of(const weir_weight *w, const float *x, int ldx, const void *acts) {
     const weir_type_info *type = weir_type_get(w->type);
-    bool integer = type->integer && acts;
+    bool integer = type->acts && acts;
     size_t panel_bytes = (size_t)w->k / type->block * type->panel_bytes;
     const void *rows = integer ? acts : x;
-    size_t stride = integer ? weir_act_size(w->k) : (size_t)ldx * sizeof(float);
+    size_t stride = integer ? weir_act_size((int)type->acts, w->k) : (size_t)ldx * sizeof(float);
     return (operand){product_of(w->type, integer), {weight_at(w), rows, panel_bytes, stride, w->k}};
 }
 

@@ -69,33 +69,37 @@ static double cosine(double r) {
     return sum;
 }
 
-/* Cosine and sine of |angle| < 2^31: angle = n pi / 2 + r, pi / 2 as two doubles and every step one fma, so that r is off by less than 1e-15. */
-static void cos_sin(double angle, float *out) {
+/* scale times cosine and sine of |angle| < 2^31: angle = n pi / 2 + r, pi / 2 as two doubles and every step one fma, so that r is off by less than 1e-15. */
+static void cos_sin(double angle, double scale, float *out) {
     int64_t n;
     double whole = nearest(angle * TWO_OVER_PI, &n), r = fma(-whole, HALF_PI_HIGH, angle);
     r = fma(-whole, HALF_PI_LOW, r);
     double c = n & 1 ? sine(r) : cosine(r), s = n & 1 ? cosine(r) : sine(r);
-    out[0] = (float)((n + 1) & 2 ? -c : c);
-    out[1] = (float)(n & 2 ? -s : s);
+    out[0] = (float)(scale * ((n + 1) & 2 ? -c : c));
+    out[1] = (float)(scale * (n & 2 ? -s : s));
 }
 
 enum { POSITIONS = 64 }; /* of a chunk */
 
-static void table_rows(const weir_k_rope_table *a, double log_base, int first, int end) {
+void weir_rope_frequencies(const weir_rope *rope, double *frequency) {
+    double log_base = log64(rope->base);
+    for (int i = 0; i < rope->dim / 2; i++)
+        frequency[i] = exp64(-2.0 * (double)i / (double)rope->dim * log_base);
+}
+
+static void table_rows(const weir_k_rope_table *a, int first, int end) {
     int half = a->dim / 2;
     for (int i = 0; i < half; i++) {
-        double frequency = exp64(-2.0 * (double)i / (double)a->dim * log_base);
         for (int p = first; p < end; p++)
-            cos_sin((double)p * frequency, a->out + ((size_t)p * (size_t)half + (size_t)i) * 2);
+            cos_sin((double)p * a->frequency[i], a->scale, a->out + ((size_t)p * (size_t)half + (size_t)i) * 2);
     }
 }
 
 void weir__rope_table_generic(const void *args, const weir_work *work) {
     const weir_k_rope_table *a = args;
-    double log_base = log64(a->base);
     uint32_t chunks = (uint32_t)((a->positions + POSITIONS - 1) / POSITIONS);
     for (uint32_t c; c = weir_work_take(work), c < chunks;) {
         int first = (int)c * POSITIONS;
-        table_rows(a, log_base, first, min_int(first + POSITIONS, a->positions));
+        table_rows(a, first, min_int(first + POSITIONS, a->positions));
     }
 }

@@ -162,8 +162,8 @@ static weir_weight random_weight(void **base, int type, int n, int k, size_t *to
 static void open_model(void) {
     x = memory(ROWS * MLP * sizeof *x);
     y = memory(ROWS * sizeof *y * VOCAB / 16);
-    acts = memory(ROWS * weir_act_size(WIDTH));
-    acts_wide = memory(ROWS * weir_act_size(MLP));
+    acts = memory(ROWS * weir_act_size(32, WIDTH));
+    acts_wide = memory(ROWS * weir_act_size(32, MLP));
     for (int i = 0; i < ROWS * WIDTH / 32; i++)
         ((act_block *)acts)[i] = (act_block){.d = 0.01f, .s = 0.1f, .sum = 10, .q = {10}};
     for (int i = 0; i < LAYERS; i++) {

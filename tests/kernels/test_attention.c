@@ -83,7 +83,7 @@ static void compare(const pool *p, rng *r, const int32_t *slot, const int32_t *p
           *want = zeroed((size_t)(rows * width) * 4);
     bool blocks = width % 32 == 0;
     float *partial = poisoned(weir_attention_workspace(p->s.heads, p->s.dim, splits));
-    uint8_t *acts = poisoned((size_t)rows * weir_act_size(width) + 64);
+    uint8_t *acts = poisoned((size_t)rows * weir_act_size(32, width) + 64);
     for (int i = 0; i < rows * ldq; i++)
         q[i] = rng_normal(r);
     weir_step step = {.rows = rows,
@@ -105,7 +105,7 @@ static void compare(const pool *p, rng *r, const int32_t *slot, const int32_t *p
                               .kv = {p->k, p->v, p->s.type, p->s.kv_heads, p->s.dim, 0},
                               .partial = partial,
                               .out = out + done * width,
-                              .acts = blocks ? acts + (size_t)done * weir_act_size(width) : NULL};
+                              .acts = blocks ? acts + (size_t)done * weir_act_size(32, width) : NULL};
         run_kernel(p->level, WEIR_K_attention, &a, workers);
         run_kernel(p->level, WEIR_K_attention_merge, &a, workers);
     }

@@ -11,7 +11,7 @@ typedef struct glu_case {
 static void *pack_random(const glu_case *c, rng *r, uint8_t **source, void **base) {
     *source = ref_random_weights(r, c->type, c->n, c->k);
     *base = poisoned(weir_packed_size(c->type, c->n, c->k));
-    weir_k_pack a = {*source, {base, 0, c->type, c->n, c->k}, 0, 0};
+    weir_k_pack a = {*source, {base, 0, c->type, c->n, c->k}, 0, 0, c->type, 0};
     run_kernel(c->level, WEIR_K_pack, &a, 1);
     return *base;
 }
@@ -53,7 +53,7 @@ static void compare(const glu_case *c) {
         want[i] = s * product(c, up, j, x + row * c->k, a);
     }
     bool blocks = c->n % 32 == 0;
-    void *acts = acts_of(ref, values / 32), *acts_out = poisoned((size_t)c->rows * weir_act_size(c->n) + 64);
+    void *acts = acts_of(ref, values / 32), *acts_out = poisoned((size_t)c->rows * weir_act_size(32, c->n) + 64);
     weir_step step = {.rows = c->rows, .tile_rows = c->rows};
     weir_k_glu a = {.step = &step,
                     .gate = {&gate_base, 0, c->type, c->n, c->k},
@@ -63,7 +63,8 @@ static void compare(const glu_case *c) {
                     .acts = c->integer ? acts : NULL,
                     .ldy = c->n,
                     .y = y,
-                    .acts_out = blocks ? acts_out : NULL};
+                    .acts_out = blocks ? acts_out : NULL,
+                    .acts_block = 32};
     for (unsigned workers = 1; workers <= 4; workers++) {
         memset(y, 0xff, (size_t)outputs * 4);
         run_kernel(c->level, WEIR_K_glu, &a, workers);

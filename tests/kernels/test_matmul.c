@@ -19,7 +19,7 @@ static void pack(product_case *c) {
     c->packed = poisoned(weir_packed_size(c->type, c->n, c->k));
     c->base = c->packed;
     weir_weight w = {&c->base, 0, c->type, c->n, c->k};
-    weir_k_pack a = {c->source, w, 0, 0};
+    weir_k_pack a = {c->source, w, 0, 0, c->type, 0};
     run_kernel(c->level, WEIR_K_pack, &a, 2);
     c->args.w = w;
 }
@@ -27,7 +27,7 @@ static void pack(product_case *c) {
 /* Written from the reference; that the kernels make the same ones is tested in test_norm.c. */
 static void fill_acts(product_case *c) {
     c->ref = zeroed((size_t)c->rows * (size_t)(c->k / 32) * sizeof *c->ref);
-    c->acts = zeroed((size_t)c->rows * weir_act_size(c->k));
+    c->acts = zeroed((size_t)c->rows * weir_act_size(32, c->k));
     ref_quantise(c->x, c->rows * c->k, c->ref);
     act_block *a = c->acts;
     for (int i = 0; i < c->rows * c->k / 32; i++) {

@@ -33,7 +33,7 @@ static void norms_have_the_bits_of_the_reference(void **state) {
 /* The reference quantises what the reference norm gives. */
 static void check_acts(int level, const float *x, int rows, int n) {
     float *w = zeroed((size_t)n * 4), *y = zeroed((size_t)(rows * n) * 4);
-    void *acts = poisoned((size_t)rows * weir_act_size(n)), *base = w;
+    void *acts = poisoned((size_t)rows * weir_act_size(32, n)), *base = w;
     ref_act *want = zeroed((size_t)(rows * n / 32) * sizeof *want);
     for (int j = 0; j < n; j++)
         w[j] = j % 7 ? 1.0f : -0.3f;

@@ -6,7 +6,7 @@
 /* Packs n rows of k values; rope_heads as in weir_k_pack. free(). */
 static void *packed(int level, int type, const void *source, int n, int k, int rope_heads, int rope_dim) {
     void *p = poisoned(weir_packed_size(type, n, k)), *base = p;
-    weir_k_pack a = {source, {&base, 0, type, n, k}, rope_heads, rope_dim};
+    weir_k_pack a = {source, {&base, 0, type, n, k}, rope_heads, rope_dim, type, 0};
     run_kernel(level, WEIR_K_pack, &a, 3);
     return p;
 }
@@ -74,10 +74,10 @@ static void vectors_are_widened(void **state) {
     const float floats[3] = {1.5f, -2, 3};
     float to[4] = {0};
     void *base = to;
-    weir_k_pack_vector a = {halves, {&base, 4, WEIR_F16, 1, 3}};
+    weir_k_pack_vector a = {halves, {&base, 4, WEIR_F16, 1, 3}, 0, 0, 0};
     run_kernel(level_of(state), WEIR_K_pack_vector, &a, 2);
     assert_true(to[0] == 0 && to[1] == 1 && to[2] == -2 && to[3] == 0x1p-24f);
-    a = (weir_k_pack_vector){floats, {&base, 0, WEIR_F32, 1, 3}};
+    a = (weir_k_pack_vector){floats, {&base, 0, WEIR_F32, 1, 3}, 0, 0, 0};
     run_kernel(level_of(state), WEIR_K_pack_vector, &a, 2);
     assert_memory_equal(to, floats, sizeof floats);
 }
@@ -94,7 +94,7 @@ static void check_values(int level, int type, const void *bytes, const float *va
     float *x = poisoned((size_t)(n * k) * sizeof *x), *y = poisoned((size_t)(k * n) * sizeof *y),
           *unit = zeroed((size_t)(k * k) * sizeof *unit);
     weir_step step = {.rows = n, .tile_rows = n, .token = token};
-    weir_k_embed embed = {&step, w, x};
+    weir_k_embed embed = {&step, w, x, 0};
     run_kernel(level, WEIR_K_embed, &embed, 2);
     for (int i = 0; i < n; i++)
         assert_same_bits(x + i * k, values + (n - 1 - i) * k, (size_t)k, "embed");
@@ -149,7 +149,7 @@ static void every_half_is_widened_as_defined(void **state) {
     for (int i = 0; i < 16; i++)
         token[i] = i;
     weir_step step = {.rows = 16, .tile_rows = 16, .token = token};
-    weir_k_embed embed = {&step, {&base, 0, WEIR_F16, 16, K}, x};
+    weir_k_embed embed = {&step, {&base, 0, WEIR_F16, 16, K}, x, 0};
     run_kernel(level_of(state), WEIR_K_embed, &embed, 1);
     for (int i = 0; i < 65536; i++)
         want[i] = ref_from_f16(h[i]);
@@ -166,7 +166,7 @@ static void a_token_outside_the_table_is_a_row_of_zeros(void **state) {
     void *p = packed(level_of(state), WEIR_F32, w, 2, 1, 0, 0), *base = p;
     const int32_t token[3] = {-1, 1, 2};
     weir_step step = {.rows = 3, .tile_rows = 3, .token = token};
-    weir_k_embed embed = {&step, {&base, 0, WEIR_F32, 2, 1}, x};
+    weir_k_embed embed = {&step, {&base, 0, WEIR_F32, 2, 1}, x, 0};
     run_kernel(level_of(state), WEIR_K_embed, &embed, 1);
     assert_true(x[0] == 0 && x[1] == 6 && x[2] == 0);
     free(p);

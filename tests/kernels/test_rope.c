@@ -5,7 +5,9 @@
 
 static void check_table(int level, int positions, int dim, double base, int every) {
     float *t = poisoned((size_t)positions * (size_t)dim * sizeof *t);
-    weir_k_rope_table a = {t, positions, dim, base};
+    double frequency[512];
+    weir_rope_frequencies(&(weir_rope){.base = base, .dim = dim}, frequency);
+    weir_k_rope_table a = {t, positions, dim, frequency, 1};
     run_kernel(level, WEIR_K_rope_table, &a, 3);
     for (int p = 0; p < positions; p += every)
         for (int i = 0; i < dim / 2; i++) {
@@ -33,7 +35,9 @@ static void angles_of_a_million_are_reduced_exactly(void **state) {
 static void tables_are_the_same_at_every_level(void **state) {
     need_level(state);
     float a[64 * 100], b[64 * 100];
-    weir_k_rope_table one = {a, 100, 64, 100000}, two = {b, 100, 64, 100000};
+    double frequency[32];
+    weir_rope_frequencies(&(weir_rope){.base = 100000, .dim = 64}, frequency);
+    weir_k_rope_table one = {a, 100, 64, frequency, 1}, two = {b, 100, 64, frequency, 1};
     run_kernel(WEIR_CPU_GENERIC, WEIR_K_rope_table, &one, 1);
     run_kernel(level_of(state), WEIR_K_rope_table, &two, 4);
     assert_memory_equal(a, b, sizeof a);
@@ -66,7 +70,9 @@ static void check_store(int level, const rope_case *c) {
     const int32_t slot[7] = {9, 9, 0, 0, 0, 1, 1}, position[7] = {0, 0, 31, 32, 33, 0, 70}, blocks[6] = {4, 2, 5, 1, 0, 3};
     int padded = (c->dim + 15) / 16 * 16, q_floats = HEADS * c->dim, k_floats = KV_HEADS * c->dim;
     float *table = zeroed(128 * (size_t)c->rope_dim * 4 + 4), qkv[ROWS * LD], want[ROWS * LD];
-    weir_k_rope_table t = {table, 128, c->rope_dim, 10000};
+    double frequency[128];
+    weir_rope_frequencies(&(weir_rope){.base = 10000, .dim = c->rope_dim}, frequency);
+    weir_k_rope_table t = {table, 128, c->rope_dim, frequency, 1};
     if (c->rope_dim)
         run_kernel(level, WEIR_K_rope_table, &t, 1);
     for (int i = 0; i < ROWS * LD; i++)

@@ -38,7 +38,7 @@ static void packed_sizes_count_whole_panels(void **state) {
     assert_int_equal(weir_packed_size(WEIR_Q8_0, 1, 32), 576);
     assert_int_equal(weir_packed_size(WEIR_F16, 1, 3), 128);
     assert_int_equal(weir_packed_size(WEIR_F32, 33, 5), 3 * 5 * 64);
-    assert_int_equal(weir_act_size(576), 18 * 48);
+    assert_int_equal(weir_act_size(32, 576), 18 * 48);
 }
 
 static void impossible_packed_sizes_are_zero(void **state) {
@@ -101,11 +101,12 @@ static void weights_of_unknown_types_and_broken_rows_are_refused(void **state) {
 
 static void odd_rotary_dimensions_are_refused(void **state) {
     (void)state;
-    weir_k_rope_table t = {.positions = 1, .dim = 7, .base = 10000};
+    double frequency[4] = {1};
+    weir_k_rope_table t = {.positions = 1, .dim = 7, .frequency = frequency, .scale = 1};
     assert_non_null(refusal(WEIR_K_rope_table, &t));
     t.dim = 8;
     assert_null(refusal(WEIR_K_rope_table, &t));
-    t.base = -1;
+    t.frequency = NULL;
     assert_non_null(refusal(WEIR_K_rope_table, &t));
     weir_k_rope_store s = {.rope_dim = 8, .kv = {NULL, NULL, WEIR_F16, 2, 4, 0}};
     assert_non_null(refusal(WEIR_K_rope_store, &s));
