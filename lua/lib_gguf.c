@@ -103,7 +103,7 @@ static void push_key(lua_State *L, const weir__gguf_key *key) {
     lua_setfield(L, -2, "value");
 }
 
-static void push_tensor(lua_State *L, const weir__gguf_tensor *t) {
+static void push_tensor(lua_State *L, const weir__tensor *t) {
     const weir_type_info *type = weir_type_any(t->type);
     lua_createtable(L, 0, 6);
     push_string(L, t->name);

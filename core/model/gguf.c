@@ -77,7 +77,7 @@ const weir__gguf_key *weir__gguf_key_at(const weir__gguf *g, size_t i) {
 size_t weir__gguf_tensor_count(const weir__gguf *g) {
     return g->n_tensors;
 }
-const weir__gguf_tensor *weir__gguf_tensor_at(const weir__gguf *g, size_t i) {
+const weir__tensor *weir__gguf_tensor_at(const weir__gguf *g, size_t i) {
     return i < g->n_tensors ? &g->tensors[i] : NULL;
 }
 
@@ -86,7 +86,7 @@ const weir__gguf_key *weir__gguf_find(const weir__gguf *g, const char *key) {
     return i >= 0 ? &g->keys[i] : NULL;
 }
 
-const weir__gguf_tensor *weir__gguf_find_tensor(const weir__gguf *g, const char *name) {
+const weir__tensor *weir__gguf_find_tensor(const weir__gguf *g, const char *name) {
     int64_t i = weir__index_find(&g->tensor_index, name, strlen(name));
     return i >= 0 ? &g->tensors[i] : NULL;
 }
@@ -103,8 +103,7 @@ static int wrong_type(const weir__gguf *g, const char *name, const weir__gguf_ke
                      wanted);
 }
 
-/* The value of an integer key; false: it is none. `above`: it is unsigned and does not fit. */
-static bool integer(const weir__gguf_key *key, int64_t *v, bool *above) {
+bool weir__gguf_integer(const weir__gguf_key *key, int64_t *v, bool *above) {
     const uint8_t *p = key->data;
     *above = false;
     switch (key->type) {
@@ -143,7 +142,7 @@ int weir__gguf_get_int(const weir__gguf *g, const char *name, bool required, int
     const weir__gguf_key *key = want(g, name, required, &code, error);
     if (!key)
         return code;
-    if (!integer(key, &found, &above))
+    if (!weir__gguf_integer(key, &found, &above))
         return wrong_type(g, name, key, min >= 0 ? "an unsigned integer" : "an integer", error);
     if (above)
         return weir_fail(error, WEIR_EFORMAT, "%s: key \"%s\": found %llu, wanted %lld to %lld", g->file.path, name,

@@ -4,9 +4,7 @@
 #ifndef WEIR_GGUF_H
 #define WEIR_GGUF_H
 
-#include "../../kernels/kernels.h"
-#include "../rt/rt.h"
-#include "../text/text.h"
+#include "source.h"
 
 typedef struct weir__gguf weir__gguf;
 
@@ -36,14 +34,6 @@ typedef struct weir__gguf_key {
     size_t size;                  /* bytes at data */
 } weir__gguf_key;
 
-typedef struct weir__gguf_tensor {
-    weir__string name;
-    int type; /* GGUF's number; weir_type_any knows it */
-    unsigned n_dims;
-    int64_t dims[WEIR_MAX_DIMS]; /* dims[0] is the row length; unused ones are 1 */
-    uint64_t offset, size;       /* in the file, bytes; inside the file (checked) */
-} weir__gguf_tensor;
-
 /* Opens and reads the header. Errors name the file and the key or tensor, the value found and the value wanted. ENOENT, EIO, EFORMAT,
  * EUNSUPPORTED (version, byte order), ENOMEM. Blocks on the file: call it on a stream's thread. */
 WEIR_API int weir__gguf_open(weir_system *s, const char *path, weir__gguf **out, weir_error **error);
@@ -57,9 +47,9 @@ WEIR_API uint64_t weir__gguf_file_size(const weir__gguf *g);
 WEIR_API size_t weir__gguf_key_count(const weir__gguf *g);
 WEIR_API const weir__gguf_key *weir__gguf_key_at(const weir__gguf *g, size_t i);
 WEIR_API size_t weir__gguf_tensor_count(const weir__gguf *g);
-WEIR_API const weir__gguf_tensor *weir__gguf_tensor_at(const weir__gguf *g, size_t i);
-const weir__gguf_key *weir__gguf_find(const weir__gguf *g, const char *key);            /* NULL if absent */
-const weir__gguf_tensor *weir__gguf_find_tensor(const weir__gguf *g, const char *name); /* NULL if absent */
+WEIR_API const weir__tensor *weir__gguf_tensor_at(const weir__gguf *g, size_t i);
+const weir__gguf_key *weir__gguf_find(const weir__gguf *g, const char *key);       /* NULL if absent */
+const weir__tensor *weir__gguf_find_tensor(const weir__gguf *g, const char *name); /* NULL if absent */
 
 /* Typed values. Absent: *v is left alone and 0 is returned, unless `required` (EFORMAT). Wrong type or not representable: EFORMAT. */
 int weir__gguf_get_int(const weir__gguf *g, const char *key, bool required, int64_t min, int64_t max, int64_t *v, weir_error **error);

@@ -19,7 +19,7 @@ struct weir__gguf {
     weir__file file; /* closed: made from memory. `path` is owned */
     uint8_t *header;
     weir__gguf_key *keys;
-    weir__gguf_tensor *tensors;
+    weir__tensor *tensors;
     size_t n_keys, n_tensors;
     weir__index key_index, tensor_index;
 };
@@ -35,6 +35,9 @@ int weir__header_string(weir__header *h, const char *what, uint64_t most, weir__
 
 /* Parses the header of h into g->keys and g->tensors. The header's bytes go over to g. */
 int weir__gguf_parse_header(weir__gguf *g, weir__header *h, weir_error **error);
+
+/* The value of an integer key; false: it is none. `above`: it is unsigned and does not fit. */
+bool weir__gguf_integer(const weir__gguf_key *key, int64_t *v, bool *above);
 
 /* Bytes of a scalar type, 0: strings, arrays and unknown numbers. */
 size_t weir__gguf_type_size(uint32_t type);

@@ -143,7 +143,7 @@ static int walk_key(weir__header *h, size_t i, weir__gguf_key *key, weir_error *
 }
 
 /* Bytes of a tensor; false: they do not fit 63 bits. The row length is a multiple of the block. */
-static bool tensor_bytes(const weir__gguf_tensor *t, const weir_type_info *info, uint64_t *bytes) {
+static bool tensor_bytes(const weir__tensor *t, const weir_type_info *info, uint64_t *bytes) {
     int64_t n = t->dims[0] / info->block;
     bool over = __builtin_mul_overflow(n, (int64_t)info->bytes, &n);
     for (int i = 1; i < WEIR_MAX_DIMS; i++)
@@ -152,7 +152,7 @@ static bool tensor_bytes(const weir__gguf_tensor *t, const weir_type_info *info,
     return !over;
 }
 
-static int walk_dims(weir__header *h, const char *what, weir__gguf_tensor *t, weir_error **error) {
+static int walk_dims(weir__header *h, const char *what, weir__tensor *t, weir_error **error) {
     int code = weir__header_u32(h, what, &t->n_dims, error);
     if (code)
         return code;
@@ -172,7 +172,7 @@ static int walk_dims(weir__header *h, const char *what, weir__gguf_tensor *t, we
 }
 
 /* Afterwards `offset` counts from the beginning of the tensor data. */
-static int walk_tensor(weir__header *h, size_t i, weir__gguf_tensor *t, weir_error **error) {
+static int walk_tensor(weir__header *h, size_t i, weir__tensor *t, weir_error **error) {
     label l;
     uint32_t type;
     snprintf(l.text, sizeof l.text, "tensor %zu", i);
@@ -237,9 +237,9 @@ static int walk_start(weir__header *h, uint64_t *n_tensors, uint64_t *n_keys, we
 }
 
 /* Walks all of the header. Tables of NULL: only checks, and reads what is not in memory yet. */
-static int walk(weir__header *h, size_t n_keys, size_t n_tensors, weir__gguf_key *keys, weir__gguf_tensor *tensors, weir_error **error) {
+static int walk(weir__header *h, size_t n_keys, size_t n_tensors, weir__gguf_key *keys, weir__tensor *tensors, weir_error **error) {
     weir__gguf_key key;
-    weir__gguf_tensor tensor;
+    weir__tensor tensor;
     int code = WEIR_OK;
     for (size_t i = 0; i < n_keys && !code; i++)
         code = walk_key(h, i, keys ? &keys[i] : &key, error);
@@ -287,7 +287,7 @@ static int place_tensors(weir__gguf *g, size_t header_size, weir_error **error) 
     uint64_t start = (header_size + alignment - 1) / alignment * alignment;
     uint64_t data = g->file.size > start ? g->file.size - start : 0;
     for (size_t i = 0; i < g->n_tensors; i++) {
-        weir__gguf_tensor *t = &g->tensors[i];
+        weir__tensor *t = &g->tensors[i];
         label l;
         if (t->offset % alignment != 0)
             return weir_fail(error, WEIR_EFORMAT, "%s: %s: found offset %llu, wanted a multiple of the alignment, %llu", g->file.path,

@@ -98,7 +98,7 @@ static int refuse_unknown(const weir__gguf *g, weir_error **error) {
 }
 
 static int get_vocab(const weir__gguf *g, weir__config *c, weir_error **error) {
-    const weir__gguf_tensor *embedding = weir__gguf_find_tensor(g, "token_embd.weight");
+    const weir__tensor *embedding = weir__gguf_find_tensor(g, "token_embd.weight");
     if (!embedding)
         return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"token_embd.weight\" is missing", weir__gguf_path(g));
     if (embedding->dims[1] > WEIR_MAX_VOCAB)

@@ -21,7 +21,7 @@ typedef struct weir__config {
 
 /* One tensor of a unit: where it is in the file and where its packed form lies in the unit's blob. */
 typedef struct weir__tensor_plan {
-    const weir__gguf_tensor *source;
+    const weir__tensor *source;
     uint64_t offset;    /* in the blob, multiple of 64 */
     int32_t n, k;       /* outputs, inputs; a vector has n = 1 */
     int32_t rope_heads; /* > 0: rows are reordered while packing (weir_k_pack) */

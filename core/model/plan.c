@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static int shape_error(const weir__checkpoint *c, const weir__gguf_tensor *t, int64_t n, int64_t k, weir_error **error) {
+static int shape_error(const weir__checkpoint *c, const weir__tensor *t, int64_t n, int64_t k, weir_error **error) {
     char found[96];
     int used = 0;
     for (unsigned i = 0; i < t->n_dims; i++)
@@ -15,7 +15,7 @@ static int shape_error(const weir__checkpoint *c, const weir__gguf_tensor *t, in
                      (int)t->name.size, t->name.data, found, (long long)k);
 }
 
-static int check_type(const weir__checkpoint *c, const weir__gguf_tensor *t, bool vector, weir_error **error) {
+static int check_type(const weir__checkpoint *c, const weir__tensor *t, bool vector, weir_error **error) {
     if (vector ? t->type == WEIR_F32 || t->type == WEIR_F16 : weir_type_get(t->type) != NULL)
         return WEIR_OK;
     const weir_type_info *any = weir_type_any(t->type);
@@ -27,7 +27,7 @@ static int check_type(const weir__checkpoint *c, const weir__gguf_tensor *t, boo
 int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const char *name, int64_t n, int64_t k, int rope_heads,
                    weir_error **error) {
     const weir__gguf *g = weir__checkpoint_gguf(c);
-    const weir__gguf_tensor *t = weir__gguf_find_tensor(g, name);
+    const weir__tensor *t = weir__gguf_find_tensor(g, name);
     if (!t)
         return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" is missing", weir__gguf_path(g), name);
     bool vector = n == 0;
@@ -56,7 +56,7 @@ int weir__unit_read(const weir__checkpoint *c, uint32_t ordinal, void *staging, 
     const weir__unit_plan *p = weir__checkpoint_unit(c, ordinal);
     uint8_t *to = staging;
     for (uint32_t i = 0; i < p->count; i++) {
-        const weir__gguf_tensor *t = p->tensors[i].source;
+        const weir__tensor *t = p->tensors[i].source;
         int code = weir__gguf_read(weir__checkpoint_gguf(c), t->offset, to, t->size, error);
         if (code)
             return code;

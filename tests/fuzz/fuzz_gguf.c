@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     for (size_t i = 0; i < weir__gguf_tensor_count(g); i++) {
-        const weir__gguf_tensor *t = weir__gguf_tensor_at(g, i);
+        const weir__tensor *t = weir__gguf_tensor_at(g, i);
         if (t->size > size || t->offset > size - t->size)
             __builtin_trap();
     }

@@ -32,7 +32,7 @@ static void a_right_file_is_read(void **state) {
     assert_int_equal(n, 7);
     assert_int_equal(weir__gguf_get_string(p.file, "general.name", true, &name, NULL), WEIR_OK);
     assert_memory_equal(name.data, "small", 5);
-    const weir__gguf_tensor *t = weir__gguf_find_tensor(p.file, "w");
+    const weir__tensor *t = weir__gguf_find_tensor(p.file, "w");
     assert_non_null(t);
     assert_int_equal(t->dims[0], 4);
     assert_int_equal(t->dims[1], 2);

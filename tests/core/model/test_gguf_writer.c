@@ -82,7 +82,7 @@ static void a_written_file_is_read_back(void **state) {
     assert_memory_equal(text.data, "xyz", 3);
     assert_memory_equal(weir__gguf_find(g, "fs")->data, ((float[]){-1.0f, 0.5f}), 8);
     assert_memory_equal(weir__gguf_find(g, "is")->data, ((int32_t[]){-1, 7}), 8);
-    const weir__gguf_tensor *t = weir__gguf_find_tensor(g, "two");
+    const weir__tensor *t = weir__gguf_find_tensor(g, "two");
     assert_int_equal(t->offset % 32, 0);
     assert_int_equal(weir__gguf_read(g, t->offset, back, sizeof back, NULL), WEIR_OK);
     assert_memory_equal(back, values + 3, sizeof back);

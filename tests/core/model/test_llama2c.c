@@ -81,7 +81,7 @@ static size_t make_vocabulary(char *to) {
 
 static float first_value(const weir__gguf *g, const char *name) {
     float v;
-    const weir__gguf_tensor *t = weir__gguf_find_tensor(g, name);
+    const weir__tensor *t = weir__gguf_find_tensor(g, name);
     assert_non_null(t);
     assert_int_equal(weir__gguf_read(g, t->offset, &v, 4, NULL), WEIR_OK);
     return v;

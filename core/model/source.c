@@ -1,0 +1,115 @@
+/* source.c: what checkpoints of every format have in common (source.h): choosing the format, finding tensors, reading them. */
+#include "source_internal.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static const weir__format_ops *const formats[WEIR__FORMATS] = {[WEIR__FORMAT_GGUF] = &weir__gguf_format};
+
+static int index_tensors(weir__source *src, weir_error **error) {
+    if (weir__index_init(src->system, &src->index, src->tensors, sizeof *src->tensors, src->n_tensors))
+        return weir_fail(error, WEIR_ENOMEM, "%s: no memory for %zu tensors", src->path, src->n_tensors);
+    for (size_t i = 0; i < src->n_tensors; i++)
+        if (!weir__index_add(&src->index, (uint32_t)i))
+            return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is there twice", src->path, (int)src->tensors[i].name.size,
+                             src->tensors[i].name.data);
+    return WEIR_OK;
+}
+
+int weir__source_open(weir_system *s, const char *path, weir__source **out, weir_error **error) {
+    weir__source *src = weir__alloc(s, sizeof *src);
+    if (!src)
+        return weir_fail(error, WEIR_ENOMEM, "%s: no memory", path);
+    src->system = s;
+    src->format = WEIR__FORMAT_GGUF;
+    src->ops = formats[src->format];
+    src->path = weir__strdup(s, path);
+    int code = src->path ? src->ops->open(src, error) : weir_fail(error, WEIR_ENOMEM, "%s: no memory", path);
+    if (!code)
+        code = index_tensors(src, error);
+    if (code)
+        weir__source_free(src);
+    else
+        *out = src;
+    return code;
+}
+
+void weir__source_free(weir__source *src) {
+    if (!src)
+        return;
+    src->ops->free(src);
+    weir__index_fini(src->system, &src->index);
+    weir__free(src->system, src->tensors);
+    weir__free(src->system, src->files);
+    weir__free(src->system, src->path);
+    weir__free(src->system, src);
+}
+
+const char *weir__source_path(const weir__source *src) {
+    return src->path;
+}
+enum weir__format weir__source_format(const weir__source *src) {
+    return src->format;
+}
+uint32_t weir__source_files(const weir__source *src) {
+    return src->n_files;
+}
+const char *weir__source_file(const weir__source *src, uint32_t i) {
+    return i < src->n_files ? src->files[i].path : NULL;
+}
+
+uint64_t weir__source_bytes(const weir__source *src) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < src->n_files; i++)
+        bytes += src->files[i].size;
+    return bytes;
+}
+
+int weir__source_family(const weir__source *src, weir__string *name, weir_error **error) {
+    weir__value v;
+    src->ops->get(src, src->ops->family_key, &v);
+    if (v.kind != WEIR__TEXT)
+        return weir_fail(error, WEIR_EFORMAT, "%s: key \"%s\": %s, wanted a string", src->path, src->ops->family_key,
+                         v.kind == WEIR__ABSENT ? "not found, but needed" : "found no string");
+    *name = v.text;
+    return WEIR_OK;
+}
+
+void weir__source_get(const weir__source *src, const char *key, weir__value *v) {
+    src->ops->get(src, key, v);
+}
+void weir__source_element(const weir__source *src, const char *key, uint64_t i, weir__value *v) {
+    src->ops->element(src, key, i, v);
+}
+int weir__source_each(const weir__source *src, weir__setting_fn *fn, void *data, weir_error **error) {
+    return src->ops->each(src, fn, data, error);
+}
+
+size_t weir__source_tensor_count(const weir__source *src) {
+    return src->n_tensors;
+}
+const weir__tensor *weir__source_tensor_at(const weir__source *src, size_t i) {
+    return i < src->n_tensors ? &src->tensors[i] : NULL;
+}
+const weir__tensor *weir__source_find(const weir__source *src, const char *name) {
+    int64_t i = weir__index_find(&src->index, name, strlen(name));
+    return i >= 0 ? &src->tensors[i] : NULL;
+}
+
+int weir__source_read(const weir__source *src, const weir__tensor *t, uint64_t offset, void *to, size_t size, weir_error **error) {
+    if (offset > t->size || size > t->size - offset)
+        return weir_fail(error, WEIR_EINVAL, "%s: tensor \"%.*s\" has %llu bytes, %zu at %llu were asked for", src->path, (int)t->name.size,
+                         t->name.data, (unsigned long long)t->size, size, (unsigned long long)offset);
+    return weir__file_read(&src->files[t->file], t->offset + offset, to, size, error);
+}
+
+int weir__source_tokenizer(const weir__source *src, weir__tokenizer **out, weir_error **error) {
+    *out = NULL;
+    return src->ops->tokenizer(src, out, error);
+}
+bool weir__source_template(const weir__source *src, const char *name, weir__string *text) {
+    return src->ops->chat_template(src, name, text);
+}
+bool weir__source_template_name(const weir__source *src, uint32_t i, weir__string *name) {
+    return src->ops->template_name(src, i, name);
+}

@@ -1,0 +1,37 @@
+/* source_internal.h: what the formats share: the struct behind source.h and the functions that a format brings. */
+#ifndef WEIR_SOURCE_INTERNAL_H
+#define WEIR_SOURCE_INTERNAL_H
+
+#include "../text/index.h"
+#include "file.h"
+#include "source.h"
+
+typedef struct weir__format_ops {
+    /* Fills src->files, tensors and data. On failure free is called for what was made. */
+    int (*open)(weir__source *src, weir_error **error);
+    void (*free)(weir__source *src);
+    void (*get)(const weir__source *src, const char *key, weir__value *v);
+    void (*element)(const weir__source *src, const char *key, uint64_t i, weir__value *v);
+    int (*each)(const weir__source *src, weir__setting_fn *fn, void *data, weir_error **error);
+    int (*tokenizer)(const weir__source *src, weir__tokenizer **out, weir_error **error);
+    bool (*chat_template)(const weir__source *src, const char *name, weir__string *text);
+    bool (*template_name)(const weir__source *src, uint32_t i, weir__string *name);
+    const char *family_key;
+} weir__format_ops;
+
+extern const weir__format_ops weir__gguf_format, weir__safetensors_format;
+
+struct weir__source {
+    weir_system *system;
+    const weir__format_ops *ops;
+    enum weir__format format;
+    char *path;        /* owned */
+    weir__file *files; /* [n_files] owned; each path is owned by `data` */
+    uint32_t n_files;
+    weir__tensor *tensors; /* [n_tensors] owned; names are owned by `data` */
+    size_t n_tensors;
+    weir__index index; /* name -> tensor */
+    void *data;        /* the format's */
+};
+
+#endif
