@@ -12,9 +12,9 @@ typedef struct arrays {
 } arrays;
 
 /* What a vocabulary of a model has where its file says nothing: llama.cpp's defaults for SentencePiece; nothing for others. */
-static weir__vocab defaults(const weir__gguf *g, const char *model) {
+static weir__old_vocab defaults(const weir__gguf *g, const char *model) {
     bool spm = strcmp(model, "llama") == 0;
-    return (weir__vocab){
+    return (weir__old_vocab){
         .model = model,
         .source = weir__gguf_path(g),
         .bos = spm ? 1 : -1,
@@ -67,7 +67,7 @@ static int read_words(const weir__gguf *g, const weir__gguf_key *key, void **out
     return WEIR_OK;
 }
 
-static int read_pieces(const weir__gguf *g, weir__vocab *v, arrays *a, weir_error **error) {
+static int read_pieces(const weir__gguf *g, weir__old_vocab *v, arrays *a, weir_error **error) {
     const weir__gguf_key *tokens;
     int code = want_array(g, "tokenizer.ggml.tokens", WEIR__GGUF_STRING, WEIR__GGUF_STRING, 0, &tokens, error);
     if (code)
@@ -81,7 +81,7 @@ static int read_pieces(const weir__gguf *g, weir__vocab *v, arrays *a, weir_erro
     return code;
 }
 
-static int read_scores(const weir__gguf *g, weir__vocab *v, arrays *a, weir_error **error) {
+static int read_scores(const weir__gguf *g, weir__old_vocab *v, arrays *a, weir_error **error) {
     const weir__gguf_key *key;
     void *words = NULL;
     int code = want_array(g, "tokenizer.ggml.scores", WEIR__GGUF_F32, WEIR__GGUF_F32, v->size, &key, error);
@@ -91,7 +91,7 @@ static int read_scores(const weir__gguf *g, weir__vocab *v, arrays *a, weir_erro
     return code;
 }
 
-static int read_kinds(const weir__gguf *g, weir__vocab *v, arrays *a, weir_error **error) {
+static int read_kinds(const weir__gguf *g, weir__old_vocab *v, arrays *a, weir_error **error) {
     const weir__gguf_key *key;
     void *words = NULL;
     int code = want_array(g, "tokenizer.ggml.token_type", WEIR__GGUF_I32, WEIR__GGUF_U32, v->size, &key, error);
@@ -101,7 +101,7 @@ static int read_kinds(const weir__gguf *g, weir__vocab *v, arrays *a, weir_error
     return code;
 }
 
-static int read_merges(const weir__gguf *g, weir__vocab *v, arrays *a, weir_error **error) {
+static int read_merges(const weir__gguf *g, weir__old_vocab *v, arrays *a, weir_error **error) {
     const weir__gguf_key *key;
     int code = want_array(g, "tokenizer.ggml.merges", WEIR__GGUF_STRING, WEIR__GGUF_STRING, 0, &key, error);
     if (code)
@@ -117,7 +117,7 @@ static int read_merges(const weir__gguf *g, weir__vocab *v, arrays *a, weir_erro
 }
 
 /* A token id. Numbers outside the vocabulary mean that there is none. */
-static int read_id(const weir__gguf *g, const char *name, const weir__vocab *v, int32_t *id, weir_error **error) {
+static int read_id(const weir__gguf *g, const char *name, const weir__old_vocab *v, int32_t *id, weir_error **error) {
     int64_t found = *id;
     int code = weir__gguf_get_int(g, name, false, INT64_MIN, INT64_MAX, &found, error);
     *id = found >= 0 && (uint64_t)found < v->size ? (int32_t)found : -1;
@@ -137,7 +137,7 @@ static int read_name(const weir__gguf *g, const char *name, char **out, weir_err
     return WEIR_OK;
 }
 
-static int read_vocab(const weir__gguf *g, arrays *a, weir__vocab *v, weir_error **error) {
+static int read_vocab(const weir__gguf *g, arrays *a, weir__old_vocab *v, weir_error **error) {
     *v = defaults(g, a->model);
     int code = read_pieces(g, v, a, error);
     if (code || (code = read_scores(g, v, a, error)) || (code = read_kinds(g, v, a, error)) || (code = read_merges(g, v, a, error)) ||
@@ -154,7 +154,7 @@ static int read_vocab(const weir__gguf *g, arrays *a, weir__vocab *v, weir_error
 
 int weir__gguf_tokenizer(const weir__gguf *g, weir__tokenizer **out, weir_error **error) {
     arrays a = {0};
-    weir__vocab v;
+    weir__old_vocab v;
     *out = NULL;
     int code = read_name(g, "tokenizer.ggml.model", &a.model, error);
     if (!code && a.model)

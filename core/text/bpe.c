@@ -106,7 +106,7 @@ static bool parse_merge(const weir__tokenizer *t, weir__string line, char *joine
 }
 
 /* Merges into pieces that text must not become (control pieces) are passed over; of equal merges the first counts. */
-static int add_merge(weir__tokenizer *t, const weir__vocab *v, size_t rank, char *joined, weir_error **error) {
+static int add_merge(weir__tokenizer *t, const weir__old_vocab *v, size_t rank, char *joined, weir_error **error) {
     bpe *b = t->model_data;
     int64_t ids[3];
     char shown[96];
@@ -120,7 +120,7 @@ static int add_merge(weir__tokenizer *t, const weir__vocab *v, size_t rank, char
     return WEIR_OK;
 }
 
-static int add_merges(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
+static int add_merges(weir__tokenizer *t, const weir__old_vocab *v, weir_error **error) {
     bpe *b = t->model_data;
     size_t room = 16, longest = 0;
     while (room < 2 * v->merges_count)
@@ -141,7 +141,7 @@ static int add_merges(weir__tokenizer *t, const weir__vocab *v, weir_error **err
     return code;
 }
 
-static int init(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
+static int init(weir__tokenizer *t, const weir__old_vocab *v, weir_error **error) {
     if (v->merges_count > WEIR_MAX_MERGES)
         return weir_fail(error, WEIR_EFORMAT, "%s: found %zu merges, wanted at most %d", v->source, v->merges_count, WEIR_MAX_MERGES);
     bpe *b = t->model_data = weir__alloc(t->system, sizeof *b);

@@ -85,7 +85,7 @@ static int set_piece(weir__tokenizer *t, const char *source, size_t id, char **t
     return WEIR_OK;
 }
 
-static int init(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
+static int init(weir__tokenizer *t, const weir__old_vocab *v, weir_error **error) {
     if (!v->scores)
         return weir_fail(error, WEIR_EFORMAT, "%s: found no scores of the pieces, wanted %zu", v->source, v->size);
     spm *m = t->model_data = weir__alloc(t->system, sizeof *m);

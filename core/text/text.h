@@ -4,19 +4,11 @@
 #ifndef WEIR_TEXT_H
 #define WEIR_TEXT_H
 
-#include "../rt/rt.h"
+#include "vocab.h"
 
 typedef struct weir__tokenizer weir__tokenizer;
 
-typedef struct weir__string {
-    const char *data;
-    size_t size;
-} weir__string;
-
-/* Kinds of pieces, GGUF's numbers (tokenizer.ggml.token_type). */
-enum weir__piece_kind { WEIR__NORMAL = 1, WEIR__UNKNOWN = 2, WEIR__CONTROL = 3, WEIR__USER = 4, WEIR__UNUSED = 5, WEIR__BYTE = 6 };
-
-typedef struct weir__vocab {
+typedef struct weir__old_vocab {
     const char *model;  /* "gpt2": byte-level BPE with merges; "llama": SentencePiece BPE with scores */
     const char *pre;    /* pre-tokeniser of byte-level BPE: "smollm" */
     const char *source; /* file name for errors */
@@ -28,10 +20,10 @@ typedef struct weir__vocab {
     const weir__string *merges; /* "left right", gpt2 only */
     int32_t bos, eos, unk;      /* -1: none. Outside the vocabulary: treated as none */
     bool add_bos, add_eos, add_space_prefix;
-} weir__vocab;
+} weir__old_vocab;
 
 /* Copies all that it keeps. EUNSUPPORTED (model or pre-tokeniser by name and what is known), EFORMAT (a merge of pieces that are not there, ...), ENOMEM. */
-int weir__tokenizer_new(weir_system *s, const weir__vocab *v, weir__tokenizer **out, weir_error **error);
+int weir__tokenizer_new(weir_system *s, const weir__old_vocab *v, weir__tokenizer **out, weir_error **error);
 WEIR_API void weir__tokenizer_free(weir__tokenizer *t);
 WEIR_API size_t weir__tokenizer_size(const weir__tokenizer *t);
 int32_t weir__tokenizer_bos(const weir__tokenizer *t);

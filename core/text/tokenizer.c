@@ -14,7 +14,7 @@ static const char *const turn_ends[] = {
 };
 enum { TURN_ENDS = sizeof turn_ends / sizeof turn_ends[0] };
 
-static int find_model(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
+static int find_model(weir__tokenizer *t, const weir__old_vocab *v, weir_error **error) {
     char shown[96];
     for (size_t i = 0; i < MODELS; i++) {
         if (strcmp(models[i]->name, v->model) == 0) {
@@ -26,7 +26,7 @@ static int find_model(weir__tokenizer *t, const weir__vocab *v, weir_error **err
                      weir__quote(shown, sizeof shown, v->model, strlen(v->model)));
 }
 
-static int check(const weir__vocab *v, size_t *bytes, weir_error **error) {
+static int check(const weir__old_vocab *v, size_t *bytes, weir_error **error) {
     if (v->size == 0 || v->size > WEIR_MAX_VOCAB)
         return weir_fail(error, WEIR_EFORMAT, "%s: found a vocabulary of %zu pieces, wanted 1 to %d", v->source, v->size, WEIR_MAX_VOCAB);
     *bytes = 1;
@@ -43,7 +43,7 @@ static int check(const weir__vocab *v, size_t *bytes, weir_error **error) {
     return WEIR_OK;
 }
 
-static int copy_pieces(weir__tokenizer *t, const weir__vocab *v, size_t bytes) {
+static int copy_pieces(weir__tokenizer *t, const weir__old_vocab *v, size_t bytes) {
     t->piece_bytes = weir__alloc(t->system, bytes);
     t->text_bytes = weir__alloc(t->system, bytes);
     t->pieces = weir__alloc(t->system, v->size * sizeof *t->pieces);
@@ -76,11 +76,11 @@ static int find_ends(weir__tokenizer *t) {
     return WEIR_OK;
 }
 
-static int32_t inside(const weir__vocab *v, int32_t id) {
+static int32_t inside(const weir__old_vocab *v, int32_t id) {
     return id >= 0 && (size_t)id < v->size ? id : -1;
 }
 
-static int fill(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
+static int fill(weir__tokenizer *t, const weir__old_vocab *v, weir_error **error) {
     size_t bytes = 0;
     int code = find_model(t, v, error);
     if (!code)
@@ -101,7 +101,7 @@ static int fill(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
     return t->model->init(t, v, error);
 }
 
-int weir__tokenizer_new(weir_system *s, const weir__vocab *v, weir__tokenizer **out, weir_error **error) {
+int weir__tokenizer_new(weir_system *s, const weir__old_vocab *v, weir__tokenizer **out, weir_error **error) {
     weir__tokenizer *t = weir__alloc(s, sizeof *t);
     if (!t)
         return weir_fail(error, WEIR_ENOMEM, "%s: tokeniser", v->source);

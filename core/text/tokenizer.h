@@ -17,7 +17,7 @@ typedef struct weir__text_model {
     const char *name;
     bool space_prefix; /* a space may be put before the text, as add_space_prefix says */
     /* Sets t->texts, t->byte_ids and t->model_data from the pieces. On failure `free` is called for what was made. */
-    int (*init)(weir__tokenizer *t, const weir__vocab *v, weir_error **error);
+    int (*init)(weir__tokenizer *t, const weir__old_vocab *v, weir_error **error);
     void (*free)(weir__tokenizer *t);
     /* Encodes text without special pieces. */
     int (*encode)(weir__encoder *e, const char *text, size_t size, weir_error **error);

@@ -35,8 +35,8 @@ static void add_merge(const char *left, const char *right) {
     add(joined, WEIR__NORMAL, 0);
 }
 
-static weir__vocab vocab(const char *model) {
-    return (weir__vocab){.model = model,
+static weir__old_vocab vocab(const char *model) {
+    return (weir__old_vocab){.model = model,
                          .pre = "smollm",
                          .source = "fuzz",
                          .size = n_pieces,
@@ -71,7 +71,7 @@ static void make_bpe(void) {
     add("<|im_start|>", WEIR__CONTROL, 0);
     add("<|im_end|>", WEIR__CONTROL, 0);
     add("<", WEIR__USER, 0);
-    weir__vocab v = vocab("gpt2");
+    weir__old_vocab v = vocab("gpt2");
     if (weir__tokenizer_new(s, &v, &tokenizers[0], NULL))
         __builtin_trap();
 }
@@ -90,7 +90,7 @@ static void make_spm(void) {
     }
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         add(words[i], WEIR__NORMAL, -(float)(i % 5));
-    weir__vocab v = vocab("llama");
+    weir__old_vocab v = vocab("llama");
     v.add_space_prefix = true;
     if (weir__tokenizer_new(s, &v, &tokenizers[1], NULL))
         __builtin_trap();

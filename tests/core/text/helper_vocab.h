@@ -8,7 +8,7 @@
 enum { VOCAB_MOST = 1024 };
 
 typedef struct vocab {
-    weir__vocab v;
+    weir__old_vocab v;
     weir__string pieces[VOCAB_MOST], merges[VOCAB_MOST];
     int32_t kinds[VOCAB_MOST];
     float scores[VOCAB_MOST];
@@ -48,7 +48,7 @@ static inline int32_t add_merge(vocab *b, const char *left, const char *right) {
 
 static inline void init_vocab(vocab *b, const char *model) {
     memset(b, 0, sizeof *b);
-    b->v = (weir__vocab){
+    b->v = (weir__old_vocab){
         .model = model, .pre = "smollm", .source = "test.gguf", .pieces = b->pieces, .kinds = b->kinds, .bos = -1, .eos = -1, .unk = -1};
     b->v.merges = b->merges;
 }
