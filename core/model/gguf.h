@@ -71,12 +71,16 @@ typedef struct weir__gguf_writer weir__gguf_writer;
 int weir__gguf_create(weir_system *s, const char *path, weir__gguf_writer **out,
                       weir_error **error); /* to a temporary file beside it; renamed by finish */
 void weir__gguf_put_u32(weir__gguf_writer *w, const char *key, uint32_t v);
+void weir__gguf_put_u64(weir__gguf_writer *w, const char *key, uint64_t v);
 void weir__gguf_put_f32(weir__gguf_writer *w, const char *key, float v);
 void weir__gguf_put_bool(weir__gguf_writer *w, const char *key, bool v);
 void weir__gguf_put_string(weir__gguf_writer *w, const char *key, const char *v);
 void weir__gguf_put_strings(weir__gguf_writer *w, const char *key, const weir__string *v, size_t n);
 void weir__gguf_put_f32s(weir__gguf_writer *w, const char *key, const float *v, size_t n);
 void weir__gguf_put_i32s(weir__gguf_writer *w, const char *key, const int32_t *v, size_t n);
+void weir__gguf_put_bools(weir__gguf_writer *w, const char *key, const bool *v, size_t n);
+/* A value of any type as another file has it. */
+void weir__gguf_put_copy(weir__gguf_writer *w, const char *name, const weir__gguf_key *key);
 /* Announces a tensor; its data is written in the same order with put_data after the last announcement. */
 void weir__gguf_put_tensor(weir__gguf_writer *w, const char *name, int type, unsigned n_dims, const int64_t *dims);
 void weir__gguf_put_data(weir__gguf_writer *w, const void *data, size_t size);

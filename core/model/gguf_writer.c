@@ -1,19 +1,15 @@
-/* gguf_writer.c: writes GGUF v3 files: the header is gathered in memory, tensor data goes straight to a temporary file beside the target, which takes the
- * target's name when all of it is there. Errors stick: the first one comes out of finish. */
+/* gguf_writer.c: writes GGUF v3 files: the header is gathered in memory, tensor data goes straight to an output (output.h), so that the file appears when
+ * all of it is there. Errors stick: the first one comes out of finish. */
 #include "gguf_internal.h"
+#include "output.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { ALIGNMENT = 32, VERSION = 3, COUNTS_AT = 8, TRIES = 100 };
+enum { ALIGNMENT = 32, VERSION = 3, COUNTS_AT = 8 };
 
 struct weir__gguf_writer {
     weir_system *system;
-    char *path, *temporary;
-    int fd;
+    weir__output output;
     uint8_t *keys; /* [keys_size] keys as the file has them */
     size_t keys_size, keys_room;
     uint8_t *infos; /* [infos_size] tensors as the file has them */
@@ -33,7 +29,7 @@ static void stick(weir__gguf_writer *w, int code, const char *text) {
     if (w->code)
         return;
     w->code = code;
-    weir_fail(&w->error, code, "%s: %s", w->path, text);
+    weir_fail(&w->error, code, "%s: %s", w->output.path, text);
 }
 
 static void put(weir__gguf_writer *w, uint8_t **buffer, size_t *size, size_t *room, const void *bytes, size_t n) {
@@ -97,6 +93,11 @@ void weir__gguf_put_u32(weir__gguf_writer *w, const char *key, uint32_t v) {
     key_u32(w, v);
 }
 
+void weir__gguf_put_u64(weir__gguf_writer *w, const char *key, uint64_t v) {
+    begin_key(w, key, WEIR__GGUF_U64);
+    key_u64(w, v);
+}
+
 static uint32_t float_bits(float v) {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
@@ -134,6 +135,20 @@ void weir__gguf_put_i32s(weir__gguf_writer *w, const char *key, const int32_t *v
     begin_array(w, key, WEIR__GGUF_I32, n);
     for (size_t i = 0; i < n; i++)
         key_u32(w, (uint32_t)v[i]);
+}
+
+void weir__gguf_put_bools(weir__gguf_writer *w, const char *key, const bool *v, size_t n) {
+    begin_array(w, key, WEIR__GGUF_BOOL, n);
+    for (size_t i = 0; i < n; i++)
+        put_key(w, &(uint8_t){v[i]}, 1);
+}
+
+void weir__gguf_put_copy(weir__gguf_writer *w, const char *name, const weir__gguf_key *key) {
+    if (key->type == WEIR__GGUF_ARRAY)
+        begin_array(w, name, key->element, (size_t)key->count);
+    else
+        begin_key(w, name, key->type);
+    put_key(w, key->data, key->size);
 }
 
 static uint64_t padding(uint64_t at) {
@@ -174,17 +189,8 @@ void weir__gguf_put_tensor(weir__gguf_writer *w, const char *name, int type, uns
 }
 
 static void write_all(weir__gguf_writer *w, const void *bytes, size_t n) {
-    for (const char *p = bytes; n > 0 && !w->code;) {
-        ssize_t did = write(w->fd, p, n);
-        if (did < 0 && errno == EINTR)
-            continue;
-        if (did < 0) {
-            stick(w, WEIR_EIO, strerror(errno));
-            return;
-        }
-        p += did;
-        n -= (size_t)did;
-    }
+    if (!w->code)
+        w->code = weir__output_write(&w->output, bytes, n, &w->error);
 }
 
 static void write_padding(weir__gguf_writer *w, uint64_t at) {
@@ -227,28 +233,8 @@ void weir__gguf_put_data(weir__gguf_writer *w, const void *data, size_t size) {
     }
 }
 
-/* A name beside the target that nobody else has. */
-static int open_temporary(weir__gguf_writer *w) {
-    size_t room = strlen(w->path) + 48;
-    w->temporary = weir__alloc(w->system, room);
-    if (!w->temporary)
-        return WEIR_ENOMEM;
-    for (int i = 0; i < TRIES; i++) {
-        snprintf(w->temporary, room, "%s.%ld-%d.part", w->path, (long)getpid(), i);
-        w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (w->fd >= 0)
-            return WEIR_OK;
-        if (errno != EEXIST)
-            break;
-    }
-    return WEIR_EIO;
-}
-
 static void release(weir__gguf_writer *w) {
-    if (w->fd >= 0)
-        close(w->fd);
-    weir__free(w->system, w->path);
-    weir__free(w->system, w->temporary);
+    weir__output_fini(&w->output);
     weir__free(w->system, w->keys);
     weir__free(w->system, w->infos);
     weir__free(w->system, w->sizes);
@@ -261,42 +247,30 @@ int weir__gguf_create(weir_system *s, const char *path, weir__gguf_writer **out,
     if (!w)
         return weir_fail(error, WEIR_ENOMEM, "%s", path);
     w->system = s;
-    w->fd = -1;
-    w->path = weir__strdup(s, path);
-    int code = w->path ? open_temporary(w) : WEIR_ENOMEM;
-    if (code) {
-        weir_fail(error, code, "%s: %s", path, code == WEIR_EIO ? strerror(errno) : "writer");
+    int code = weir__output_open(s, path, &w->output, error);
+    if (code)
         release(w);
-        return code;
-    }
-    *out = w;
-    return WEIR_OK;
+    else
+        *out = w;
+    return code;
 }
 
 void weir__gguf_abort(weir__gguf_writer *w) {
-    if (!w)
-        return;
-    unlink(w->temporary);
-    release(w);
+    if (w)
+        release(w);
 }
 
 int weir__gguf_finish(weir__gguf_writer *w, weir_error **error) {
     write_header(w);
     if (w->tensor < w->n_tensors)
         stick(w, WEIR_EINVAL, "less data than the tensors have");
-    int closed = close(w->fd);
-    w->fd = -1;
-    if (closed != 0 || (!w->code && rename(w->temporary, w->path) != 0))
-        stick(w, WEIR_EIO, strerror(errno));
+    if (!w->code)
+        w->code = weir__output_publish(&w->output, &w->error);
     int code = w->code;
-    if (!code) {
-        release(w);
-        return WEIR_OK;
-    }
-    if (error) {
+    if (code && error) {
         *error = w->error;
         w->error = NULL;
     }
-    weir__gguf_abort(w);
+    release(w);
     return code;
 }

@@ -6,13 +6,22 @@
 
 static const weir__format_ops *const formats[WEIR__FORMATS] = {[WEIR__FORMAT_GGUF] = &weir__gguf_format};
 
+static int found_twice(const weir__source *src, const weir__tensor *t, weir_error **error) {
+    char shown[128];
+    const weir__tensor *other = &src->tensors[weir__index_find(&src->index, t->name.data, t->name.size)];
+    weir__quote(shown, sizeof shown, t->name.data, t->name.size);
+    if (t->file == other->file)
+        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": found twice", src->files[t->file].path, shown);
+    return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": found also in %s", src->files[t->file].path, shown,
+                     src->files[other->file].path);
+}
+
 static int index_tensors(weir__source *src, weir_error **error) {
     if (weir__index_init(src->system, &src->index, src->tensors, sizeof *src->tensors, src->n_tensors))
         return weir_fail(error, WEIR_ENOMEM, "%s: no memory for %zu tensors", src->path, src->n_tensors);
     for (size_t i = 0; i < src->n_tensors; i++)
         if (!weir__index_add(&src->index, (uint32_t)i))
-            return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is there twice", src->path, (int)src->tensors[i].name.size,
-                             src->tensors[i].name.data);
+            return found_twice(src, &src->tensors[i], error);
     return WEIR_OK;
 }
 

@@ -1,23 +1,18 @@
 /* source_gguf.c: GGUF files as a source (source.h). The header itself is read by gguf.c. */
 #include "gguf_internal.h"
 #include "source_internal.h"
+#include "split.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define TEMPLATE "tokenizer.chat_template"
 
-/* The parts of a split file; the first one has the keys. */
-typedef struct parts {
-    uint32_t count;
-    weir__gguf *gguf[]; /* [count] */
-} parts;
-
 static const weir__gguf *first(const weir__source *src) {
-    return ((const parts *)src->data)->gguf[0];
+    return ((const weir__parts *)src->data)->gguf[0];
 }
 
-static int gather(weir__source *src, const parts *p, weir_error **error) {
+static int gather(weir__source *src, const weir__parts *p, weir_error **error) {
     size_t n = 0;
     for (uint32_t i = 0; i < p->count; i++)
         n += weir__gguf_tensor_count(p->gguf[i]);
@@ -37,19 +32,14 @@ static int gather(weir__source *src, const parts *p, weir_error **error) {
 }
 
 static int open_parts(weir__source *src, weir_error **error) {
-    parts *p = src->data = weir__alloc(src->system, sizeof *p + sizeof *p->gguf);
-    if (!p)
-        return weir_fail(error, WEIR_ENOMEM, "%s: no memory", src->path);
-    p->count = 1;
-    int code = weir__gguf_open(src->system, src->path, &p->gguf[0], error);
+    weir__parts *p = NULL;
+    int code = weir__parts_open(src->system, src->path, &p, error);
+    src->data = p;
     return code ? code : gather(src, p, error);
 }
 
 static void close_parts(weir__source *src) {
-    parts *p = src->data;
-    for (uint32_t i = 0; p && i < p->count; i++)
-        weir__gguf_free(p->gguf[i]);
-    weir__free(src->system, p);
+    weir__parts_free(src->data);
 }
 
 /* ---- settings ---- */

@@ -90,6 +90,50 @@ static void a_written_file_is_read_back(void **state) {
     unlink(in_folder("a.gguf"));
 }
 
+static void a_value_is_copied_as_another_file_has_it(void **state) {
+    (void)state;
+    bytes b;
+    put_start(&b, 0, 4);
+    put_key(&b, "big", WEIR__GGUF_U64);
+    put_u64(&b, UINT64_MAX);
+    put_array(&b, "shorts", WEIR__GGUF_I16, 3);
+    put(&b, "\1\2\3\4\5\6", 6);
+    put_array(&b, "texts", WEIR__GGUF_STRING, 2);
+    put_string(&b, "");
+    put_string(&b, "xyz");
+    put_array(&b, "nested", WEIR__GGUF_ARRAY, 1);
+    put_u32(&b, WEIR__GGUF_BOOL);
+    put_u64(&b, 2);
+    put(&b, "\1\0", 2);
+    parsed p = parse(&b);
+    weir__gguf_writer *w;
+    weir__gguf *g;
+    assert_int_equal(weir__gguf_create(s, in_folder("a.gguf"), &w, NULL), WEIR_OK);
+    static const char *const names[] = {"big", "shorts", "texts", "nested"};
+    for (size_t i = 0; i < 4; i++)
+        weir__gguf_put_copy(w, names[i], weir__gguf_key_at(p.file, i));
+    weir__gguf_put_u64(w, "u64", UINT64_C(1) << 40);
+    weir__gguf_put_bools(w, "bools", (bool[]){true, false, true}, 3);
+    assert_int_equal(weir__gguf_finish(w, NULL), WEIR_OK);
+    assert_int_equal(weir__gguf_open(s, in_folder("a.gguf"), &g, NULL), WEIR_OK);
+    for (size_t i = 0; i < 4; i++) {
+        const weir__gguf_key *from = weir__gguf_key_at(p.file, i), *to = weir__gguf_find(g, names[i]);
+        assert_int_equal(to->type, from->type);
+        assert_int_equal(to->element, from->element);
+        assert_int_equal(to->count, from->count);
+        assert_int_equal(to->size, from->size);
+        assert_memory_equal(to->data, from->data, from->size);
+    }
+    int64_t n;
+    assert_int_equal(weir__gguf_get_int(g, "u64", true, 0, INT64_MAX, &n, NULL), WEIR_OK);
+    assert_int_equal(n, INT64_C(1) << 40);
+    assert_int_equal(weir__gguf_find(g, "bools")->element, WEIR__GGUF_BOOL);
+    assert_memory_equal(weir__gguf_find(g, "bools")->data, "\1\0\1", 3);
+    weir__gguf_free(g);
+    end(&p);
+    unlink(in_folder("a.gguf"));
+}
+
 static void expect_failure(weir__gguf_writer *w, int code) {
     weir_error *error = NULL;
     assert_int_equal(weir__gguf_finish(w, &error), code);
@@ -160,6 +204,7 @@ static void a_folder_that_is_not_there_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_written_file_is_read_back),
+        cmocka_unit_test(a_value_is_copied_as_another_file_has_it),
         cmocka_unit_test(a_file_that_cannot_be_right_is_not_written),
         cmocka_unit_test(without_memory_nothing_is_written),
         cmocka_unit_test(a_folder_that_is_not_there_is_an_error),
