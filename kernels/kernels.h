@@ -166,10 +166,10 @@ typedef struct weir_k_glu {
     const weir_step *step;
     weir_weight gate, up; /* same n, k */
     const float *x;
-    const void *acts;
+    const void *acts, *acts_k; /* [T] in blocks of 32 and of 256; each matrix takes what its type wants, x if that is NULL */
     int32_t ldx;
     int32_t ldy;
-    float *y;           /* [T][ldy]; NULL: not wanted, unless n is no multiple of acts_block */
+    float *y;           /* [T][ldy]; NULL: not wanted. With acts_block 256 it is needed: blocks are made from it */
     void *acts_out;     /* [T] rows of weir_act_size(acts_block, n); NULL: not wanted */
     int32_t acts_block; /* of acts_out: 32 or 256 */
     int32_t activation; /* enum weir_activation */

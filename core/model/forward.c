@@ -28,8 +28,10 @@ static void carve_workspace(weir__forward *f, carver *m) {
     w->x = carve(m, P * H * sizeof(float));
     w->normed = carve(m, rows * H * sizeof(float));
     w->normed_acts = acts && H % 32 == 0 ? carve(m, rows * weir_act_size(32, (int64_t)H)) : NULL;
+    w->normed_acts_k = acts && H % 256 == 0 ? carve(m, rows * weir_act_size(256, (int64_t)H)) : NULL;
     w->qkv = carve(m, T * (size_t)f->qkv_width * sizeof(float));
     w->attention = carve(m, T * A * sizeof(float));
+    /* blocks of 32 are the larger form */
     w->attention_acts = acts && A % 32 == 0 ? carve(m, T * weir_act_size(32, (int64_t)A)) : NULL;
     w->hidden = carve(m, T * (size_t)c->ffn * sizeof(float));
     w->hidden_acts = acts && c->ffn % 32 == 0 ? carve(m, T * weir_act_size(32, c->ffn)) : NULL;
@@ -176,10 +178,11 @@ static int record_finish(weir__forward *f, weir_error **error) {
         code = weir__list_add(f->finish, WEIR_K_tile, &tile, true, error);
     if (!code)
         code = weir__record_norm(f, f->finish, slot, p, 1, WEIR_ROWS_GATHER, error);
+    weir_weight head_weight = weir__plan_weight(p, c->tied ? 0 : 2, slot);
     weir_k_matmul head = {f->step,
-                          weir__plan_weight(p, c->tied ? 0 : 2, slot),
+                          head_weight,
                           f->w.normed,
-                          f->w.normed_acts,
+                          weir__record_normed_acts(f, head_weight.type),
                           c->width,
                           WEIR_ROWS_OUT,
                           f->w.logits,

@@ -177,16 +177,18 @@ static int attention(const weir__forward *f, uint32_t u, weir__list *l, weir_err
     const weir__unit_plan *p = weir__checkpoint_unit(f->checkpoint, u);
     const weir__workspace *w = &f->w;
     void *const *slot = weir__forward_slot(f, u);
+    weir_weight output = weir__plan_weight(p, O, slot);
     int code = weir__record_norm(f, l, slot, p, ATTN_NORM, WEIR_ROWS_PASS, error);
     const struct {
         uint32_t tensor;
         int32_t offset;
     } in[] = {{Q, 0}, {K, f->q_width}, {V, f->q_width + f->k_width}};
     for (int i = 0; i < 3 && !code; i++) {
+        weir_weight weight = weir__plan_weight(p, in[i].tensor, slot);
         weir_k_matmul product = {f->step,
-                                 weir__plan_weight(p, in[i].tensor, slot),
+                                 weight,
                                  w->normed,
-                                 w->normed_acts,
+                                 weir__record_normed_acts(f, weight.type),
                                  c->width,
                                  WEIR_ROWS_TILE,
                                  w->qkv + in[i].offset,
@@ -210,11 +212,11 @@ static int attention(const weir__forward *f, uint32_t u, weir__list *l, weir_err
     if (!code)
         code = weir__list_add(l, WEIR_K_rope_store, &rope, true, error);
     if (!code)
-        code = weir__record_attention(f, u, l, error);
+        code = weir__record_attention(f, u, output.type, l, error);
     weir_k_matmul out = {f->step,
-                         weir__plan_weight(p, O, slot),
+                         output,
                          w->attention,
-                         w->attention_acts,
+                         weir__record_acts(f, output.type) ? w->attention_acts : NULL,
                          f->q_width,
                          WEIR_ROWS_TILE,
                          w->x,
@@ -232,31 +234,23 @@ static int mlp(const weir__forward *f, uint32_t u, weir__list *l, weir_error **e
     const weir__workspace *w = &f->w;
     void *const *slot = weir__forward_slot(f, u);
     int code = weir__record_norm(f, l, slot, p, FFN_NORM, WEIR_ROWS_PASS, error);
-    bool acts = w->hidden_acts && weir_type_get(p->tensors[DOWN].source->type)->acts;
+    weir_weight last = weir__plan_weight(p, DOWN, slot);
+    int32_t block = weir__record_acts(f, last.type);
     weir_k_glu glu = {.step = f->step,
                       .gate = weir__plan_weight(p, GATE, slot),
                       .up = weir__plan_weight(p, UP, slot),
                       .x = w->normed,
                       .acts = w->normed_acts,
+                      .acts_k = w->normed_acts_k,
                       .ldx = c->width,
                       .ldy = c->ffn,
-                      .y = acts ? NULL : w->hidden,
-                      .acts_out = acts ? w->hidden_acts : NULL,
-                      .acts_block = 32};
+                      .y = block == 32 ? NULL : w->hidden,
+                      .acts_out = block ? w->hidden_acts : NULL,
+                      .acts_block = block};
     if (!code)
         code = weir__list_add(l, WEIR_K_glu, &glu, true, error);
-    weir_k_matmul down = {f->step,
-                          weir__plan_weight(p, DOWN, slot),
-                          w->hidden,
-                          acts ? w->hidden_acts : NULL,
-                          c->ffn,
-                          WEIR_ROWS_TILE,
-                          w->x,
-                          c->width,
-                          WEIR_ROWS_PASS,
-                          1,
-                          0,
-                          0};
+    weir_k_matmul down = {f->step, last, w->hidden, block ? w->hidden_acts : NULL, c->ffn, WEIR_ROWS_TILE, w->x, c->width, WEIR_ROWS_PASS,
+                          1,       0,    0};
     return code ? code : weir__list_add(l, WEIR_K_matmul, &down, true, error);
 }
 

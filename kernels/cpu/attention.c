@@ -278,7 +278,7 @@ void WEIR__AT(attention_merge)(const void *args, const weir_work *work) {
         if (rows <= PARTIAL_ROWS)
             merge_row(a, row);
         if (a->acts)
-            act_quantise(a->out + (size_t)row * (size_t)width, width,
-                         (act_block *)(void *)((uint8_t *)a->acts + (size_t)row * weir_act_size(32, width)));
+            act_quantise(a->out + (size_t)row * (size_t)width, width, a->acts_block,
+                         (uint8_t *)a->acts + (size_t)row * weir_act_size(a->acts_block, width));
     }
 }

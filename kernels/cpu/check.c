@@ -24,6 +24,13 @@ static const char *check_product(const weir_weight *w, const float *x, int ldx, 
     return ldx < w->k ? "rows of x are shorter than the product's inner dimension" : NULL;
 }
 
+/* Rows of `width` as activations in blocks of `block`. */
+static const char *check_acts(int block, int width) {
+    if (block != BLOCK && block != SUPER)
+        return "int8 activations are in blocks of 32 or 256";
+    return width % block ? "int8 activations need rows that are a multiple of their block" : NULL;
+}
+
 static const char *check_embed(const weir_k_embed *a) {
     return check_weight(&a->table);
 }
@@ -31,7 +38,9 @@ static const char *check_embed(const weir_k_embed *a) {
 static const char *check_rmsnorm(const weir_k_rmsnorm *a) {
     if (a->width <= 0)
         return "a norm without width";
-    return a->acts && a->width % BLOCK ? "int8 activations need a width that is a multiple of 32" : NULL;
+    if (a->acts && a->width % BLOCK)
+        return "int8 activations need a width that is a multiple of 32";
+    return a->acts_k && a->width % SUPER ? "int8 activations in blocks of 256 need a width that is a multiple of 256" : NULL;
 }
 
 static const char *check_matmul(const weir_k_matmul *a) {
@@ -41,13 +50,16 @@ static const char *check_matmul(const weir_k_matmul *a) {
 }
 
 static const char *check_glu(const weir_k_glu *a) {
-    const char *why = check_product(&a->gate, a->x, a->ldx, a->acts);
-    if (why || (why = check_product(&a->up, a->x, a->ldx, a->acts)))
+    const char *why = check_product(&a->gate, a->x, a->ldx, glu_acts(a, &a->gate));
+    if (why || (why = check_product(&a->up, a->x, a->ldx, glu_acts(a, &a->up))))
         return why;
     if (a->gate.n != a->up.n || a->gate.k != a->up.k)
         return "gate and up have different shapes";
-    if (a->acts_out && a->gate.n % BLOCK)
-        return "int8 activations need a number of outputs that is a multiple of 32";
+    why = a->acts_out ? check_acts(a->acts_block, a->gate.n) : NULL;
+    if (why)
+        return why;
+    if (a->acts_out && a->acts_block == SUPER && !a->y)
+        return "int8 activations in blocks of 256 are made from y";
     return a->y && a->ldy < a->gate.n ? "rows of y are shorter than the outputs" : NULL;
 }
 
@@ -79,7 +91,7 @@ static const char *check_attention(const weir_k_attention *a) {
         return "the number of heads must be a multiple of the number of KV heads";
     if (a->splits <= 0 || !a->partial)
         return "attention without a workspace";
-    return a->acts && a->heads * a->kv.dim % BLOCK ? "int8 activations need heads * dim to be a multiple of 32" : NULL;
+    return a->acts ? check_acts(a->acts_block, a->heads * a->kv.dim) : NULL;
 }
 
 static const char *check_sample(const weir_k_sample *a) {

@@ -1,4 +1,5 @@
-/* glu.c: silu(gate product) * (up product), 32 outputs at a time by one thread, so that they can become an activation block at once. */
+/* glu.c: silu(gate product) * (up product), as many outputs at a time by one thread as an activation block has, so that they become one at once: blocks of
+ * 32 in registers, blocks of 256 from the floats that were just written. */
 #include "activation.h"
 #include "product.h"
 
@@ -8,6 +9,11 @@ enum { GLU_ROWS = PRODUCT_ROWS, ROW_BLOCK = 64 }; /* rows whose sums are kept at
 typedef struct pair {
     _Alignas(64) float gate[2][GLU_ROWS][PANEL], up[2][GLU_ROWS][PANEL];
 } pair;
+
+/* Outputs that one thread computes together. */
+static int acts_width(const weir_k_glu *a) {
+    return a->acts_out && a->acts_block == SUPER ? SUPER : BLOCK;
+}
 
 static void finish_row(const weir_k_glu *a, const pair *p, int unit, int row, int r) {
     vec16 h[2];
@@ -19,8 +25,9 @@ static void finish_row(const weir_k_glu *a, const pair *p, int unit, int row, in
         vec16_store_n(y, h[0], min_int(n, 16));
         vec16_store_n(y + 16, h[1], max_int(n - 16, 0));
     }
-    if (a->acts_out)
-        act_quantise_block(h[0], h[1], (act_block *)(void *)((uint8_t *)a->acts_out + (size_t)(row + r) * weir_act_size(32, a->gate.n)) + unit);
+    if (a->acts_out && a->acts_block == BLOCK)
+        act_quantise_block(h[0], h[1],
+                           (act_block *)(void *)((uint8_t *)a->acts_out + (size_t)(row + r) * weir_act_size(BLOCK, a->gate.n)) + unit);
 }
 
 /* panels: 1 in a last unit of 16 outputs or fewer. */
@@ -50,23 +57,35 @@ static void unit_block(const weir_k_glu *a, const operand *gate, const operand *
     }
 }
 
+/* The units of 32 outputs that make activation block `block`, for some rows. */
+static void acts_unit(const weir_k_glu *a, const operand *gate, const operand *up, int block, int row, int end) {
+    int width = acts_width(a), first = block * width / BLOCK, last = min_int(first + width / BLOCK, (a->gate.n + BLOCK - 1) / BLOCK);
+    for (int u = first; u < last; u++)
+        unit_block(a, gate, up, u, row, end);
+    for (int r = row; r < end && width == SUPER; r++) {
+        uint8_t *acts = (uint8_t *)a->acts_out + (size_t)r * weir_act_size(SUPER, a->gate.n);
+        act_quantise_block_k(a->y + (size_t)r * (size_t)a->ldy + (size_t)block * SUPER, (act_block_k *)(void *)acts + block);
+    }
+}
+
 static void one_row(const weir_k_glu *a, const operand *gate, const operand *up, int units, const weir_work *work) {
     share s = share_of(units, work);
     for (int first, end; share_take(&s, work, &first, &end);)
         for (int u = first; u < end; u++)
-            unit_block(a, gate, up, u, 0, 1);
+            acts_unit(a, gate, up, u, 0, 1);
 }
 
 void WEIR__AT(glu)(const void *args, const weir_work *work) {
     const weir_k_glu *a = args;
-    operand gate = operand_of(&a->gate, a->x, a->ldx, a->acts), up = operand_of(&a->up, a->x, a->ldx, a->acts);
-    int rows = a->step->tile_rows, units = (a->gate.n + BLOCK - 1) / BLOCK, blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
+    operand gate = operand_of(&a->gate, a->x, a->ldx, glu_acts(a, &a->gate)), up = operand_of(&a->up, a->x, a->ldx, glu_acts(a, &a->up));
+    int rows = a->step->tile_rows, width = acts_width(a), units = (a->gate.n + width - 1) / width;
+    int blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
     if (rows == 1) {
         one_row(a, &gate, &up, units, work);
         return;
     }
     for (uint32_t c; c = weir_work_take(work), c < (uint32_t)units * (uint32_t)blocks;) {
         int row = (int)c / units * ROW_BLOCK;
-        unit_block(a, &gate, &up, (int)c % units, row, min_int(row + ROW_BLOCK, rows));
+        acts_unit(a, &gate, &up, (int)c % units, row, min_int(row + ROW_BLOCK, rows));
     }
 }

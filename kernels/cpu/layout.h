@@ -136,6 +136,12 @@ static inline int panels_of(int n) {
     return (n + PANEL - 1) / PANEL;
 }
 
+/* The form of the activations that a matrix of glu takes, by its type. */
+static inline const void *glu_acts(const weir_k_glu *a, const weir_weight *w) {
+    const weir_type_info *type = weir_type_get(w->type);
+    return type && type->acts == SUPER ? a->acts_k : a->acts;
+}
+
 /* How many rows a kernel runs over, and which row of a buffer its row r is. */
 static inline int rows_count(const weir_step *s, int rows) {
     return rows == WEIR_ROWS_OUT || rows == WEIR_ROWS_GATHER ? s->out_rows : s->tile_rows;

@@ -16,21 +16,33 @@ INLINE vec16 scaled(const float *x, const float *w, vec16 scale, int n) {
     return vec16_mul(vec16_mul(vec16_load_n(x, n), scale), vec16_load_n(w, n));
 }
 
-/* y may be x. */
-static void norm_row(const weir_k_rmsnorm *a, const float *w, const float *x, float *y, act_block *acts) {
+/* Where one row goes; NULL: not wanted. */
+typedef struct norm_out {
+    float *y; /* may be x */
+    act_block *acts;
+    act_block_k *acts_k;
+} norm_out;
+
+/* `width` values from x[first] on, at most 256, in every form that is wanted. */
+static void norm_part(const float *x, const float *w, vec16 scale, int first, int width, const norm_out *out) {
+    _Alignas(64) float v[SUPER];
+    for (int i = 0; i < width; i += 16) {
+        int n = min_int(width - i, 16);
+        vec16_store(v + i, scaled(x + first + i, w + first + i, scale, n));
+        if (out->y)
+            vec16_store_n(out->y + first + i, vec16_load(v + i), n);
+    }
+    if (out->acts)
+        act_quantise(v, width, BLOCK, out->acts + first / BLOCK);
+    if (out->acts_k)
+        act_quantise_block_k(v, out->acts_k + first / SUPER);
+}
+
+static void norm_row(const weir_k_rmsnorm *a, const float *w, const float *x, const norm_out *out) {
     float mean = square_sum(x, a->width) / (float)a->width;
     vec16 scale = vec16_set1(1.0f / sqrtf(mean + a->eps));
-    for (int i = 0; i < a->width; i += BLOCK) {
-        int n0 = min_int(a->width - i, 16), n1 = max_int(min_int(a->width - i - 16, 16), 0);
-        vec16 v0 = scaled(x + i, w + i, scale, n0), v1 = n1 ? scaled(x + i + 16, w + i + 16, scale, n1) : vec16_zero();
-        if (y) {
-            vec16_store_n(y + i, v0, n0);
-            if (n1)
-                vec16_store_n(y + i + 16, v1, n1);
-        }
-        if (acts)
-            act_quantise_block(v0, v1, acts + i / BLOCK);
-    }
+    for (int i = 0; i < a->width; i += SUPER)
+        norm_part(x, w, scale, i, min_int(a->width - i, SUPER), out);
 }
 
 void WEIR__AT(rmsnorm)(const void *args, const weir_work *work) {
@@ -41,7 +53,8 @@ void WEIR__AT(rmsnorm)(const void *args, const weir_work *work) {
         int r = (int)c;
         size_t width = (size_t)a->width;
         float *y = a->y ? a->y + rows_index(a->step, a->y_rows, r) * width : NULL;
-        void *acts = a->acts ? (uint8_t *)a->acts + (size_t)r * weir_act_size(32, a->width) : NULL;
-        norm_row(a, w, a->x + rows_index(a->step, a->x_rows, r) * width, y, acts);
+        void *acts = a->acts ? (uint8_t *)a->acts + (size_t)r * weir_act_size(BLOCK, a->width) : NULL;
+        void *acts_k = a->acts_k ? (uint8_t *)a->acts_k + (size_t)r * weir_act_size(SUPER, a->width) : NULL;
+        norm_row(a, w, a->x + rows_index(a->step, a->x_rows, r) * width, &(norm_out){y, acts, acts_k});
     }
 }

@@ -175,7 +175,7 @@ static void open_model(void) {
         l->down.w = random_weight(&l->base[2], WEIR_Q4_1, WIDTH, MLP, &layer_bytes);
         l->down.acts = acts_wide;
         l->out.add = l->down.add = 1;
-        l->glu = (weir_k_glu){.step = &step, .acts = acts, .acts_out = acts_wide, .ldy = MLP};
+        l->glu = (weir_k_glu){.step = &step, .acts = acts, .acts_out = acts_wide, .acts_block = 32, .ldy = MLP};
         l->glu.gate = random_weight(&l->base[3], WEIR_Q4_1, MLP, WIDTH, &layer_bytes);
         l->glu.up = random_weight(&l->base[4], WEIR_Q4_1, MLP, WIDTH, &layer_bytes);
     }
@@ -224,8 +224,15 @@ static void bench_attention(int level, unsigned threads) {
     static void *partial;
     size_t pool = (size_t)CONTEXT * KV_HEADS * DIM * 2;
     if (!a.kv.k) {
-        a = (weir_k_attention){
-            .step = &step, .q = x, .ldq = QKV, .heads = HEADS, .scale = 0.125f, .splits = CONTEXT / 256, .out = y, .acts = acts};
+        a = (weir_k_attention){.step = &step,
+                               .q = x,
+                               .ldq = QKV,
+                               .heads = HEADS,
+                               .scale = 0.125f,
+                               .splits = CONTEXT / 256,
+                               .out = y,
+                               .acts = acts,
+                               .acts_block = 32};
         a.kv = (weir_kv){memory(pool), memory(pool), WEIR_F16, KV_HEADS, DIM, 0};
         a.partial = partial = memory(weir_attention_workspace(HEADS, DIM, CONTEXT / 256));
     }

@@ -1,6 +1,7 @@
 /* attention and attention_merge: the bits of the literal reference for one row and many, few splits and many, any threads, any tile; pools and workspaces
  * are full of NaNs wherever nothing was stored. */
 #include "helper_reference.h"
+#include "helper_reference_k.h"
 
 #include <math.h>
 
@@ -84,6 +85,7 @@ static void compare(const pool *p, rng *r, const int32_t *slot, const int32_t *p
     bool blocks = width % 32 == 0;
     float *partial = poisoned(weir_attention_workspace(p->s.heads, p->s.dim, splits));
     uint8_t *acts = poisoned((size_t)rows * weir_act_size(32, width) + 64);
+    uint8_t *acts_k = poisoned((size_t)rows * weir_act_size(256, width) + 64);
     for (int i = 0; i < rows * ldq; i++)
         q[i] = rng_normal(r);
     weir_step step = {.rows = rows,
@@ -105,9 +107,14 @@ static void compare(const pool *p, rng *r, const int32_t *slot, const int32_t *p
                               .kv = {p->k, p->v, p->s.type, p->s.kv_heads, p->s.dim, 0},
                               .partial = partial,
                               .out = out + done * width,
-                              .acts = blocks ? acts + (size_t)done * weir_act_size(32, width) : NULL};
+                              .acts = blocks ? acts + (size_t)done * weir_act_size(32, width) : NULL,
+                              .acts_block = 32};
         run_kernel(p->level, WEIR_K_attention, &a, workers);
         run_kernel(p->level, WEIR_K_attention_merge, &a, workers);
+        a.acts = acts_k + (size_t)done * weir_act_size(256, width);
+        a.acts_block = 256;
+        if (width % 256 == 0)
+            run_kernel(p->level, WEIR_K_attention_merge, &a, workers);
     }
     for (int i = 0; i < rows; i++)
         reference_row(p, q + i * ldq, slot[i], position[i], scale, want + i * width);
@@ -118,11 +125,18 @@ static void compare(const pool *p, rng *r, const int32_t *slot, const int32_t *p
         assert_same_acts(acts, ref, rows * width, "attention's activations");
         free(ref);
     }
+    if (width % 256 == 0) {
+        ref_act_k *ref = zeroed((size_t)(rows * width / 256) * sizeof *ref);
+        ref_quantise_k(want, rows * width, ref);
+        assert_same_acts_k(acts_k, ref, rows * width, "attention's activations of 256");
+        free(ref);
+    }
     free(q);
     free(out);
     free(want);
     free(partial);
     free(acts);
+    free(acts_k);
 }
 
 /* The last `rows` positions of one sequence of `length`. */

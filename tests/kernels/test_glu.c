@@ -1,5 +1,6 @@
 /* glu: silu(gate) * up with the bits of the reference, as floats and as activation blocks. */
 #include "helper_reference.h"
+#include "helper_reference_k.h"
 
 #include <math.h>
 
@@ -30,6 +31,23 @@ static void *acts_of(const ref_act *ref, int blocks) {
             a[i].q[j] = (int8_t)ref[i].q[j];
     }
     return a;
+}
+
+/* The same once more, in blocks of 256. */
+static void check_acts_k(int level, const weir_k_glu *glu, const float *want) {
+    int outputs = glu->step->rows * glu->gate.n;
+    weir_k_glu a = *glu;
+    a.acts_out = poisoned((size_t)glu->step->rows * weir_act_size(256, a.gate.n));
+    a.acts_block = 256;
+    ref_act_k *ref = zeroed((size_t)(outputs / 256) * sizeof *ref);
+    ref_quantise_k(want, outputs, ref);
+    for (unsigned workers = 1; workers <= 4; workers++) {
+        memset(a.acts_out, 0xff, (size_t)glu->step->rows * weir_act_size(256, a.gate.n));
+        run_kernel(level, WEIR_K_glu, &a, workers);
+        assert_same_acts_k(a.acts_out, ref, outputs, "glu's activations of 256");
+    }
+    free(a.acts_out);
+    free(ref);
 }
 
 static void compare(const glu_case *c) {
@@ -74,6 +92,8 @@ static void compare(const glu_case *c) {
             assert_same_acts(acts_out, out_ref, outputs, "glu's activations");
         }
     }
+    if (c->n % 256 == 0)
+        check_acts_k(c->level, &a, want);
     void *all[] = {gate, up, gate_base, up_base, x, y, want, ref, out_ref, acts, acts_out};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
@@ -85,6 +105,15 @@ static void integer_glu_has_the_bits_of_the_reference(void **state) {
     for (int i = 0; i < 7; i++)
         for (int q8 = 0; q8 < 2; q8++)
             compare(&(glu_case){level_of(state), q8 ? WEIR_Q8_0 : WEIR_Q4_1, 96, 160, rows[i], true});
+}
+
+static void outputs_become_blocks_of_256(void **state) {
+    need_level(state);
+    static const int rows[] = {1, 3, 65};
+    for (int i = 0; i < 3; i++) {
+        compare(&(glu_case){level_of(state), WEIR_Q4_1, 768, 64, rows[i], true});
+        compare(&(glu_case){level_of(state), WEIR_F16, 256, 21, rows[i], false});
+    }
 }
 
 static void float_glu_has_the_bits_of_the_reference(void **state) {
@@ -100,6 +129,7 @@ static void float_glu_has_the_bits_of_the_reference(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         EACH_LEVEL(integer_glu_has_the_bits_of_the_reference),
+        EACH_LEVEL(outputs_become_blocks_of_256),
         EACH_LEVEL(float_glu_has_the_bits_of_the_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* rmsnorm, the activation blocks it makes, and the tiles it runs over. */
 #include "helper_reference.h"
+#include "helper_reference_k.h"
 
 #include <math.h>
 
@@ -30,6 +31,19 @@ static void norms_have_the_bits_of_the_reference(void **state) {
     }
 }
 
+/* The same norm once more, in blocks of 256 and of 32 at once. y: what it gives. */
+static void check_acts_k(int level, const weir_k_rmsnorm *norm, const float *y, int rows) {
+    int values = rows * norm->width;
+    weir_k_rmsnorm a = *norm;
+    a.acts_k = poisoned((size_t)rows * weir_act_size(256, a.width));
+    ref_act_k *want = zeroed((size_t)(values / 256) * sizeof *want);
+    ref_quantise_k(y, values, want);
+    run_kernel(level, WEIR_K_rmsnorm, &a, 3);
+    assert_same_acts_k(a.acts_k, want, values, "acts of 256");
+    free(a.acts_k);
+    free(want);
+}
+
 /* The reference quantises what the reference norm gives. */
 static void check_acts(int level, const float *x, int rows, int n) {
     float *w = zeroed((size_t)n * 4), *y = zeroed((size_t)(rows * n) * 4);
@@ -44,6 +58,8 @@ static void check_acts(int level, const float *x, int rows, int n) {
     weir_k_rmsnorm a = {.step = &step, .x = x, .x_rows = WEIR_ROWS_PASS, .width = n, .weight_base = &base, .eps = 1e-6f, .acts = acts};
     run_kernel(level, WEIR_K_rmsnorm, &a, 2);
     assert_same_acts(acts, want, rows * n, "acts");
+    if (n % 256 == 0)
+        check_acts_k(level, &a, y, rows);
     free(w);
     free(y);
     free(acts);
@@ -60,6 +76,7 @@ static void activations_have_the_bits_of_the_reference(void **state) {
     memset(x + 5 * N, 0, N * sizeof *x);
     memset(x + 6 * N, 0, 32 * sizeof *x);
     check_acts(level_of(state), x, ROWS, N);
+    check_acts(level_of(state), x, 9, 512);
     free(x);
 }
 
@@ -73,6 +90,12 @@ static void infinities_and_nans_make_the_whole_block_nan(void **state) {
     x[70] = 3e38f;
     x[71] = -3e38f;
     check_acts(level_of(state), x, 3, 32);
+    float wide[4 * 256];
+    for (int i = 0; i < 4 * 256; i++)
+        wide[i] = (float)(i % 100) * (i < 256 ? 1e-42f : 1.0f);
+    wide[256 + 255] = INFINITY;
+    wide[512 + 17] = NAN;
+    check_acts(level_of(state), wide, 4, 256);
 }
 
 static void gathered_rows_go_to_the_output_tile(void **state) {

@@ -120,7 +120,8 @@ static void activations_need_widths_of_whole_blocks(void **state) {
     n.acts = NULL;
     assert_null(refusal(WEIR_K_rmsnorm, &n));
     float partial;
-    weir_k_attention a = {.heads = 3, .splits = 1, .kv = {NULL, NULL, WEIR_F16, 1, 8, 0}, .partial = &partial, .acts = &acts};
+    weir_k_attention a = {
+        .heads = 3, .splits = 1, .kv = {NULL, NULL, WEIR_F16, 1, 8, 0}, .partial = &partial, .acts = &acts, .acts_block = 32};
     assert_non_null(refusal(WEIR_K_attention, &a));
     a.heads = 4;
     assert_null(refusal(WEIR_K_attention, &a));
