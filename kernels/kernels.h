@@ -298,7 +298,7 @@ typedef struct weir_k_pack_vector {
 #define WEIR_KERNELS(K)                                                                                                                    \
     K(tile)                                                                                                                                \
     K(embed)                                                                                                                               \
-    K(rmsnorm) K(matmul) K(glu) K(rope_table) K(rope_store) K(attention) K(attention_merge) K(sample) K(pack) K(pack_vector)
+    K(rmsnorm) K(matmul) K(glu) K(rope_table) K(rope_store) K(attention) K(attention_merge) K(softcap) K(sample) K(pack) K(pack_vector)
 
 enum weir_kernel {
 #define K(name) WEIR_K_##name,

@@ -1,6 +1,8 @@
 /* check.c: which arguments the cpu kernels cannot run, and why. The same for every level. Looks at shapes only, never through pointers. */
 #include "check.h"
 
+#include <math.h>
+
 static const char *check_weight(const weir_weight *w) {
     const weir_type_info *type = weir_type_get(w->type);
     if (!type)
@@ -31,13 +33,26 @@ static const char *check_acts(int block, int width) {
     return width % block ? "int8 activations need rows that are a multiple of their block" : NULL;
 }
 
+/* A vector of floats in a unit's blob. */
+static bool unaligned(uint64_t offset) {
+    return offset % sizeof(float) != 0;
+}
+
 static const char *check_embed(const weir_k_embed *a) {
+    if (!isfinite(a->scale))
+        return "an embedding scale that is no finite number";
     return check_weight(&a->table);
 }
 
 static const char *check_rmsnorm(const weir_k_rmsnorm *a) {
     if (a->width <= 0)
         return "a norm without width";
+    if (a->x_rows != WEIR_ROWS_TILE && a->x_rows != WEIR_ROWS_PASS && a->x_rows != WEIR_ROWS_GATHER)
+        return "a norm reads the rows of a tile, of a pass, or gathers them";
+    if (a->y && (a->x_rows == WEIR_ROWS_GATHER) != (a->y_rows == WEIR_ROWS_OUT))
+        return "gathered rows, and no others, are normed to output rows";
+    if (a->add && (!a->y || a->acts || a->acts_k))
+        return "a norm that is added goes to y alone, without int8 activations";
     if (a->acts && a->width % BLOCK)
         return "int8 activations need a width that is a multiple of 32";
     return a->acts_k && a->width % SUPER ? "int8 activations in blocks of 256 need a width that is a multiple of 256" : NULL;
@@ -46,6 +61,8 @@ static const char *check_rmsnorm(const weir_k_rmsnorm *a) {
 static const char *check_matmul(const weir_k_matmul *a) {
     if (a->ldy < a->w.n)
         return "rows of y are shorter than the outputs";
+    if (a->bias && unaligned(a->bias_offset))
+        return "a bias that is not aligned to its floats";
     return check_product(&a->w, a->x, a->ldx, a->acts);
 }
 
@@ -60,12 +77,18 @@ static const char *check_glu(const weir_k_glu *a) {
         return why;
     if (a->acts_out && a->acts_block == SUPER && !a->y)
         return "int8 activations in blocks of 256 are made from y";
+    if (a->activation != WEIR_SILU && a->activation != WEIR_GELU_TANH)
+        return "no such activation";
+    if (a->bias && (unaligned(a->gate_bias) || unaligned(a->up_bias)))
+        return "a bias that is not aligned to its floats";
     return a->y && a->ldy < a->gate.n ? "rows of y are shorter than the outputs" : NULL;
 }
 
 static const char *check_rope_table(const weir_k_rope_table *a) {
     if (a->dim <= 0 || a->dim % 2)
         return "rotary dimensions must be even and above zero";
+    if (!(isfinite(a->scale) && a->scale > 0))
+        return "the scale of a rotary table must be a finite number above zero";
     return a->frequency ? NULL : "a rotary table without frequencies";
 }
 
@@ -80,6 +103,10 @@ static const char *check_kv(const weir_kv *kv) {
 static const char *check_rope_store(const weir_k_rope_store *a) {
     if (a->rope_dim < 0 || a->rope_dim % 2 || a->rope_dim > a->kv.dim)
         return "rotary dimensions must be even and within a head";
+    if (a->norm_base && (unaligned(a->q_norm) || unaligned(a->k_norm)))
+        return "norm weights that are not aligned to their floats";
+    if (a->norm_base && !(isfinite(a->norm_eps) && a->norm_eps >= 0))
+        return "a norm's epsilon must be a finite number, zero or above";
     return check_kv(&a->kv);
 }
 
@@ -91,7 +118,19 @@ static const char *check_attention(const weir_k_attention *a) {
         return "the number of heads must be a multiple of the number of KV heads";
     if (a->splits <= 0 || !a->partial)
         return "attention without a workspace";
+    if (a->window < 0)
+        return "a window of less than no position";
+    if (!(isfinite(a->softcap) && a->softcap >= 0))
+        return "a soft cap must be a finite number above zero, or 0 for none";
     return a->acts ? check_acts(a->acts_block, a->heads * a->kv.dim) : NULL;
+}
+
+static const char *check_softcap(const weir_k_softcap *a) {
+    if (a->width <= 0)
+        return "rows without width";
+    if (a->rows != WEIR_ROWS_TILE && a->rows != WEIR_ROWS_OUT)
+        return "a soft cap runs over the rows of a tile or of an output tile";
+    return isfinite(a->cap) && a->cap > 0 ? NULL : "a soft cap must be a finite number above zero";
 }
 
 static const char *check_sample(const weir_k_sample *a) {
@@ -133,6 +172,8 @@ const char *weir__cpu_check(int kernel, const void *args) {
     case WEIR_K_attention:
     case WEIR_K_attention_merge:
         return check_attention(args);
+    case WEIR_K_softcap:
+        return check_softcap(args);
     case WEIR_K_sample:
         return check_sample(args);
     case WEIR_K_pack:

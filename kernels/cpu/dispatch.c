@@ -35,6 +35,7 @@ int weir_cpu_level_find(const char *name) {
             [WEIR_K_rope_store] = weir__rope_store_##vec,                                                                                  \
             [WEIR_K_attention] = weir__attention_##vec,                                                                                    \
             [WEIR_K_attention_merge] = weir__attention_merge_##vec,                                                                        \
+            [WEIR_K_softcap] = weir__softcap_##vec,                                                                                        \
             [WEIR_K_sample] = weir__sample_##vec,                                                                                          \
             [WEIR_K_pack] = weir__pack_generic,                                                                                            \
             [WEIR_K_pack_vector] = weir__pack_vector_generic,                                                                              \

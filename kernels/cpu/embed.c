@@ -44,6 +44,11 @@ static void gather(const weir_weight *w, int row, float *x) {
     }
 }
 
+static void scale_row(float *x, int k, float scale) {
+    for (int i = 0; i < k; i++)
+        x[i] *= scale;
+}
+
 /* A token that the table does not have becomes a row of zeros. */
 void weir__embed_generic(const void *args, const weir_work *work) {
     const weir_k_embed *a = args;
@@ -55,5 +60,7 @@ void weir__embed_generic(const void *args, const weir_work *work) {
             gather(&a->table, s->token[row], x);
         else
             memset(x, 0, (size_t)a->table.k * sizeof *x);
+        if (a->scale != 0)
+            scale_row(x, a->table.k, a->scale);
     }
 }

@@ -1,4 +1,4 @@
-/* glu.c: silu(gate product) * (up product), as many outputs at a time by one thread as an activation block has, so that they become one at once: blocks of
+/* glu.c: activation(gate product) * (up product), as many outputs at a time by one thread as an activation block has, so that they become one at once: blocks of
  * 32 in registers, blocks of 256 from the floats that were just written. */
 #include "activation.h"
 #include "product.h"
@@ -15,10 +15,21 @@ static int acts_width(const weir_k_glu *a) {
     return a->acts_out && a->acts_block == SUPER ? SUPER : BLOCK;
 }
 
+/* 16 of a unit's 32 outputs for one row. */
+INLINE vec16 half_unit(const weir_k_glu *a, const pair *p, int unit, int i, int r) {
+    vec16 gate = vec16_load(p->gate[i][r]), up = vec16_load(p->up[i][r]);
+    int first = unit * BLOCK + i * PANEL, n = min_int(a->gate.n - first, PANEL);
+    if (a->bias && n > 0) {
+        gate = vec16_add(gate, vec16_load_n(floats_at(a->gate.base, a->gate_bias) + first, n));
+        up = vec16_add(up, vec16_load_n(floats_at(a->up.base, a->up_bias) + first, n));
+    }
+    return vec16_mul(a->activation == WEIR_GELU_TANH ? vec16_gelu_tanh(gate) : vec16_silu(gate), up);
+}
+
 static void finish_row(const weir_k_glu *a, const pair *p, int unit, int row, int r) {
     vec16 h[2];
     for (int i = 0; i < 2; i++)
-        h[i] = vec16_mul(vec16_silu(vec16_load(p->gate[i][r])), vec16_load(p->up[i][r]));
+        h[i] = half_unit(a, p, unit, i, r);
     if (a->y) {
         float *y = a->y + (size_t)(row + r) * (size_t)a->ldy + (size_t)unit * BLOCK;
         int n = min_int(BLOCK, a->gate.n - unit * BLOCK);

@@ -132,6 +132,10 @@ static inline size_t partial_floats(int dim) {
 static inline uint8_t *weight_at(const weir_weight *w) {
     return (uint8_t *)*w->base + w->offset;
 }
+/* A vector of floats in a unit's blob: a norm's weights, a bias. */
+static inline const float *floats_at(void *const *base, uint64_t offset) {
+    return (const float *)(const void *)((const uint8_t *)*base + offset);
+}
 static inline int panels_of(int n) {
     return (n + PANEL - 1) / PANEL;
 }

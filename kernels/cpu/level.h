@@ -21,9 +21,10 @@ WEIR_KERNELS(K)
 typedef int weir__sample_keep_fn(const float *logits, int vocab, const weir_sample *s, candidate *out);
 weir__sample_keep_fn weir__sample_keep_generic, weir__sample_keep_avx2, weir__sample_keep_avx512;
 
-/* exp and silu of n floats, as the kernels compute them. For tests. */
+/* Functions of n floats, as the kernels compute them. For tests. */
 typedef void weir__map_fn(const float *x, float *y, int n);
 weir__map_fn weir__exp_generic, weir__exp_avx2, weir__exp_avx512, weir__silu_generic, weir__silu_avx2, weir__silu_avx512;
+weir__map_fn weir__tanh_generic, weir__tanh_avx2, weir__tanh_avx512, weir__gelu_generic, weir__gelu_avx2, weir__gelu_avx512;
 
 #define INLINE static inline __attribute__((always_inline))
 /* Loops over arrays that must stay in registers; the generic level has none to spare. */

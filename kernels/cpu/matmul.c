@@ -11,6 +11,8 @@ static void put(const weir_k_matmul *a, int panel, int row, const float *sums) {
     float *y = output_row(a, row) + (size_t)panel * PANEL;
     int n = min_int(PANEL, a->w.n - panel * PANEL);
     vec16 v = vec16_load(sums);
+    if (a->bias)
+        v = vec16_add(v, vec16_load_n(floats_at(a->w.base, a->bias_offset) + panel * PANEL, n));
     if (a->add)
         v = vec16_add(vec16_load_n(y, n), v);
     vec16_store_n(y, v, n);

@@ -1,24 +1,11 @@
 /* norm.c: RMSNorm, a row a thread, with the row's activation blocks made while it is in cache. */
 #include "activation.h"
-
-/* Sum of squares: 16 strided partials, one fma each, and the fixed tree. */
-static float square_sum(const float *x, int n) {
-    vec16 acc = vec16_zero();
-    for (int i = 0; i < n; i += 16) {
-        vec16 v = vec16_load_n(x + i, n - i);
-        acc = vec16_fma(v, v, acc);
-    }
-    return vec16_sum(acc);
-}
-
-/* (x * scale) * w */
-INLINE vec16 scaled(const float *x, const float *w, vec16 scale, int n) {
-    return vec16_mul(vec16_mul(vec16_load_n(x, n), scale), vec16_load_n(w, n));
-}
+#include "rms.h"
 
 /* Where one row goes; NULL: not wanted. */
 typedef struct norm_out {
     float *y; /* may be x */
+    bool add; /* y + norm */
     act_block *acts;
     act_block_k *acts_k;
 } norm_out;
@@ -28,9 +15,10 @@ static void norm_part(const float *x, const float *w, vec16 scale, int first, in
     _Alignas(64) float v[SUPER];
     for (int i = 0; i < width; i += 16) {
         int n = min_int(width - i, 16);
-        vec16_store(v + i, scaled(x + first + i, w + first + i, scale, n));
+        vec16 normed = rms_scaled(x + first + i, w + first + i, scale, n);
+        vec16_store(v + i, normed);
         if (out->y)
-            vec16_store_n(out->y + first + i, vec16_load(v + i), n);
+            vec16_store_n(out->y + first + i, out->add ? vec16_add(vec16_load_n(out->y + first + i, n), normed) : normed, n);
     }
     if (out->acts)
         act_quantise(v, width, BLOCK, out->acts + first / BLOCK);
@@ -39,15 +27,14 @@ static void norm_part(const float *x, const float *w, vec16 scale, int first, in
 }
 
 static void norm_row(const weir_k_rmsnorm *a, const float *w, const float *x, const norm_out *out) {
-    float mean = square_sum(x, a->width) / (float)a->width;
-    vec16 scale = vec16_set1(1.0f / sqrtf(mean + a->eps));
+    vec16 scale = vec16_set1(rms_scale(x, a->width, a->eps));
     for (int i = 0; i < a->width; i += SUPER)
         norm_part(x, w, scale, i, min_int(a->width - i, SUPER), out);
 }
 
 void WEIR__AT(rmsnorm)(const void *args, const weir_work *work) {
     const weir_k_rmsnorm *a = args;
-    const float *w = (const float *)(const void *)((const uint8_t *)*a->weight_base + a->weight_offset);
+    const float *w = floats_at(a->weight_base, a->weight_offset);
     uint32_t rows = (uint32_t)rows_count(a->step, a->x_rows);
     for (uint32_t c; c = weir_work_take(work), c < rows;) {
         int r = (int)c;
@@ -55,6 +42,6 @@ void WEIR__AT(rmsnorm)(const void *args, const weir_work *work) {
         float *y = a->y ? a->y + rows_index(a->step, a->y_rows, r) * width : NULL;
         void *acts = a->acts ? (uint8_t *)a->acts + (size_t)r * weir_act_size(BLOCK, a->width) : NULL;
         void *acts_k = a->acts_k ? (uint8_t *)a->acts_k + (size_t)r * weir_act_size(SUPER, a->width) : NULL;
-        norm_row(a, w, a->x + rows_index(a->step, a->x_rows, r) * width, &(norm_out){y, acts, acts_k});
+        norm_row(a, w, a->x + rows_index(a->step, a->x_rows, r) * width, &(norm_out){y, a->add != 0, acts, acts_k});
     }
 }

@@ -48,6 +48,25 @@ float ref_silu(float x) {
     return x / (1.0f + ref_exp(-x));
 }
 
+float ref_tanh(float x) {
+    static const float c[5] = {-0x1.555548p-2f, 0x1.110c72p-3f, -0x1.b90948p-5f, 0x1.582fbp-6f, -0x1.95001ep-8f};
+    float a = fabsf(x), square = a * a, p = c[4];
+    if (!(a <= 0.5625f))
+        return copysignf(1.0f - 2.0f / (ref_exp(a + a) + 1.0f), x);
+    for (int i = 3; i >= 0; i--)
+        p = fmaf(p, square, c[i]);
+    return copysignf(fmaf(a * square, p, a), x);
+}
+
+float ref_gelu(float x) {
+    float square = x * x, inner = fmaf(square, -0x1.2444f2p-4f, -0x1.988454p+0f);
+    return x / (1.0f + ref_exp(x * inner));
+}
+
+float ref_softcap(float x, float cap) {
+    return cap * ref_tanh(x / cap);
+}
+
 float ref_tree(const float *p) {
     float a[8];
     for (int i = 0; i < 8; i++)

@@ -9,6 +9,9 @@ float ref_from_f16(uint16_t h);
 uint16_t ref_to_f16(float f);
 float ref_exp(float x);
 float ref_silu(float x);
+float ref_tanh(float x);
+float ref_gelu(float x);
+float ref_softcap(float x, float cap);
 float ref_tree(const float *partials); /* 16 of them */
 
 /* One block of 32 activations. */

@@ -1,4 +1,4 @@
-/* glu: silu(gate) * up with the bits of the reference, as floats and as activation blocks. */
+/* glu: activation(gate) * up with the bits of the reference, as floats and as activation blocks. */
 #include "helper_reference.h"
 #include "helper_reference_k.h"
 
@@ -6,15 +6,24 @@
 
 typedef struct glu_case {
     int level, type, n, k, rows;
-    bool integer;
+    bool integer, bias;
+    int activation;
 } glu_case;
 
 static void *pack_random(const glu_case *c, rng *r, uint8_t **source, void **base) {
     *source = ref_random_weights(r, c->type, c->n, c->k);
-    *base = poisoned(weir_packed_size(c->type, c->n, c->k));
+    size_t size = weir_packed_size(c->type, c->n, c->k);
+    *base = poisoned(size + (size_t)c->n * 4);
+    float *bias = (float *)(void *)((uint8_t *)*base + size);
+    for (int j = 0; j < c->n; j++)
+        bias[j] = rng_normal(r);
     weir_k_pack a = {*source, {base, 0, c->type, c->n, c->k}, 0, 0, c->type, 0};
     run_kernel(c->level, WEIR_K_pack, &a, 1);
     return *base;
+}
+
+static const float *bias_of(const glu_case *c, const void *base) {
+    return (const float *)(const void *)((const uint8_t *)base + weir_packed_size(c->type, c->n, c->k));
 }
 
 static float product(const glu_case *c, const uint8_t *source, int j, const float *x, const ref_act *acts) {
@@ -67,8 +76,13 @@ static void compare(const glu_case *c) {
     for (int i = 0; i < outputs; i++) {
         int row = i / c->n, j = i % c->n;
         const ref_act *a = ref + row * (c->k / 32);
-        float s = ref_silu(product(c, gate, j, x + row * c->k, a));
-        want[i] = s * product(c, up, j, x + row * c->k, a);
+        float g = product(c, gate, j, x + row * c->k, a), u = product(c, up, j, x + row * c->k, a);
+        if (c->bias) {
+            g = g + bias_of(c, gate_base)[j];
+            u = u + bias_of(c, up_base)[j];
+        }
+        g = c->activation == WEIR_GELU_TANH ? ref_gelu(g) : ref_silu(g);
+        want[i] = g * u;
     }
     bool blocks = c->n % 32 == 0;
     void *acts = acts_of(ref, values / 32), *acts_out = poisoned((size_t)c->rows * weir_act_size(32, c->n) + 64);
@@ -82,7 +96,11 @@ static void compare(const glu_case *c) {
                     .ldy = c->n,
                     .y = y,
                     .acts_out = blocks ? acts_out : NULL,
-                    .acts_block = 32};
+                    .acts_block = 32,
+                    .activation = c->activation,
+                    .bias = c->bias,
+                    .gate_bias = weir_packed_size(c->type, c->n, c->k),
+                    .up_bias = weir_packed_size(c->type, c->n, c->k)};
     for (unsigned workers = 1; workers <= 4; workers++) {
         memset(y, 0xff, (size_t)outputs * 4);
         run_kernel(c->level, WEIR_K_glu, &a, workers);
@@ -104,15 +122,15 @@ static void integer_glu_has_the_bits_of_the_reference(void **state) {
     static const int rows[] = {1, 2, 3, 7, 8, 64, 66};
     for (int i = 0; i < 7; i++)
         for (int q8 = 0; q8 < 2; q8++)
-            compare(&(glu_case){level_of(state), q8 ? WEIR_Q8_0 : WEIR_Q4_1, 96, 160, rows[i], true});
+            compare(&(glu_case){level_of(state), q8 ? WEIR_Q8_0 : WEIR_Q4_1, 96, 160, rows[i], true, false, WEIR_SILU});
 }
 
 static void outputs_become_blocks_of_256(void **state) {
     need_level(state);
     static const int rows[] = {1, 3, 65};
     for (int i = 0; i < 3; i++) {
-        compare(&(glu_case){level_of(state), WEIR_Q4_1, 768, 64, rows[i], true});
-        compare(&(glu_case){level_of(state), WEIR_F16, 256, 21, rows[i], false});
+        compare(&(glu_case){level_of(state), WEIR_Q4_1, 768, 64, rows[i], true, false, WEIR_SILU});
+        compare(&(glu_case){level_of(state), WEIR_F16, 256, 21, rows[i], false, false, WEIR_SILU});
     }
 }
 
@@ -120,16 +138,29 @@ static void float_glu_has_the_bits_of_the_reference(void **state) {
     need_level(state);
     static const int rows[] = {1, 3, 8, 17};
     for (int i = 0; i < 4; i++) {
-        compare(&(glu_case){level_of(state), WEIR_F32, 172, 64, rows[i], false});
-        compare(&(glu_case){level_of(state), WEIR_F16, 64, 21, rows[i], false});
-        compare(&(glu_case){level_of(state), WEIR_Q4_1, 33, 64, rows[i], false});
+        compare(&(glu_case){level_of(state), WEIR_F32, 172, 64, rows[i], false, false, WEIR_SILU});
+        compare(&(glu_case){level_of(state), WEIR_F16, 64, 21, rows[i], false, false, WEIR_SILU});
+        compare(&(glu_case){level_of(state), WEIR_Q4_1, 33, 64, rows[i], false, false, WEIR_SILU});
     }
+}
+
+static void gelu_and_biases_have_the_bits_of_the_reference(void **state) {
+    need_level(state);
+    static const int rows[] = {1, 3, 9, 66};
+    for (int i = 0; i < 4; i++)
+        for (int bias = 0; bias < 2; bias++) {
+            compare(&(glu_case){level_of(state), WEIR_Q8_0, 96, 64, rows[i], true, bias, WEIR_GELU_TANH});
+            compare(&(glu_case){level_of(state), WEIR_Q4_1, 64, 32, rows[i], true, true, WEIR_SILU});
+            compare(&(glu_case){level_of(state), WEIR_F32, 41, 16, rows[i], false, bias, WEIR_GELU_TANH});
+            compare(&(glu_case){level_of(state), WEIR_F16, 64, 16, rows[i], false, bias, WEIR_GELU_TANH});
+        }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         EACH_LEVEL(integer_glu_has_the_bits_of_the_reference),
         EACH_LEVEL(outputs_become_blocks_of_256),
+        EACH_LEVEL(gelu_and_biases_have_the_bits_of_the_reference),
         EACH_LEVEL(float_glu_has_the_bits_of_the_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,6 +206,60 @@ static void add_adds_and_rows_are_addressed_as_asked(void **state) {
     close_case(&c);
 }
 
+/* The blob of a matrix with its bias behind it. */
+static float *append_bias(product_case *c, rng *r) {
+    size_t size = weir_packed_size(c->type, c->n, c->k);
+    uint8_t *blob = poisoned(size + (size_t)c->n * 4);
+    memcpy(blob, c->packed, size);
+    free(c->packed);
+    c->packed = c->base = blob;
+    float *bias = (float *)(void *)(blob + size);
+    for (int j = 0; j < c->n; j++)
+        bias[j] = rng_normal(r);
+    c->args.bias = 1;
+    c->args.bias_offset = size;
+    return bias;
+}
+
+/* The product, plus the bias, then y plus that: one rounding each. */
+static void check_bias(int level, int type, int n, int k, int rows, bool add) {
+    rng r = {(uint64_t)(n + rows)};
+    product_case c;
+    char what[64];
+    open_case(&c, &r, level, type, n, k, rows);
+    float *bias = append_bias(&c, &r), *before = zeroed((size_t)(rows * n) * 4);
+    bool integer = weir_type_get(type)->acts && c.acts;
+    c.args.w.base = (void *const *)&c.base;
+    c.args.acts = integer ? c.acts : NULL;
+    c.args.add = add;
+    reference(&c, integer);
+    for (int i = 0; i < rows * n; i++) {
+        before[i] = rng_normal(&r);
+        c.want[i] = c.want[i] + bias[i % n];
+        c.want[i] = add ? before[i] + c.want[i] : c.want[i];
+    }
+    for (unsigned workers = 1; workers <= 4; workers++) {
+        memcpy(c.y, before, (size_t)(rows * n) * 4);
+        run_kernel(level, WEIR_K_matmul, &c.args, workers);
+        snprintf(what, sizeof what, "%s [%d][%d] x %d rows with a bias", weir_type_get(type)->name, n, k, rows);
+        assert_same_bits(c.y, c.want, (size_t)(rows * n), what);
+    }
+    free(before);
+    close_case(&c);
+}
+
+static void a_bias_is_added_to_the_product_first(void **state) {
+    need_level(state);
+    static const int rows[] = {1, 2, 9, 65};
+    for (int i = 0; i < 4; i++)
+        for (int add = 0; add < 2; add++) {
+            check_bias(level_of(state), WEIR_Q4_1, 50, 64, rows[i], add);
+            check_bias(level_of(state), WEIR_Q8_0, 160, 64, rows[i], add);
+            check_bias(level_of(state), WEIR_F16, 33, 21, rows[i], add);
+            check_bias(level_of(state), WEIR_F32, 7, 5, rows[i], add);
+        }
+}
+
 static void output_rows_run_over_the_output_tile(void **state) {
     need_level(state);
     rng r = {17};
@@ -260,6 +314,7 @@ int main(void) {
         EACH_LEVEL(kernels_I3_the_largest_sums_are_exact),
         EACH_LEVEL(kernels_I7_one_row_is_as_right_as_many),
         EACH_LEVEL(add_adds_and_rows_are_addressed_as_asked),
+        EACH_LEVEL(a_bias_is_added_to_the_product_first),
         EACH_LEVEL(output_rows_run_over_the_output_tile),
         EACH_LEVEL(a_tile_without_rows_writes_nothing),
         EACH_LEVEL(hostile_scales_give_what_the_reference_gives),

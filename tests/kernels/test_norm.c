@@ -123,6 +123,48 @@ static void gathered_rows_go_to_the_output_tile(void **state) {
     assert_same_bits(y, want, 32, "gathered");
 }
 
+/* Sandwich norms: what a block gives, in the tile's own buffer, is normed and added to the pass's rows. */
+static void an_added_norm_goes_onto_the_rows_of_the_pass(void **state) {
+    need_level(state);
+    static const int widths[] = {16, 21, 96};
+    for (int i = 0; i < 3; i++) {
+        rng r = {(uint64_t)i + 9};
+        int n = widths[i];
+        float *x = zeroed((size_t)n * 12), *w = zeroed((size_t)n * 4), *y = zeroed((size_t)n * 28), *want = zeroed((size_t)n * 28),
+              *normed = zeroed((size_t)n * 4);
+        void *base = w;
+        for (int j = 0; j < 3 * n; j++)
+            x[j] = rng_normal(&r);
+        for (int j = 0; j < n; j++)
+            w[j] = 1 + rng_float(&r);
+        for (int j = 0; j < 7 * n; j++)
+            want[j] = rng_normal(&r);
+        weir_step step = {.rows = 7, .tile_first = 2, .tile_rows = 3};
+        weir_k_rmsnorm a = {.step = &step,
+                            .x = x,
+                            .x_rows = WEIR_ROWS_TILE,
+                            .width = n,
+                            .weight_base = &base,
+                            .eps = 1e-6f,
+                            .y_rows = WEIR_ROWS_PASS,
+                            .add = 1,
+                            .y = y};
+        memcpy(y, want, (size_t)n * 28);
+        run_kernel(level_of(state), WEIR_K_rmsnorm, &a, 2);
+        for (int row = 0; row < 3; row++) {
+            ref_rmsnorm(x + row * n, w, n, 1e-6f, normed);
+            for (int j = 0; j < n; j++)
+                want[(row + 2) * n + j] = want[(row + 2) * n + j] + normed[j];
+        }
+        assert_same_bits(y, want, (size_t)(7 * n), "added");
+        free(x);
+        free(w);
+        free(y);
+        free(want);
+        free(normed);
+    }
+}
+
 static void tiles_move_through_a_pass_and_wrap(void **state) {
     need_level(state);
     weir_step step = {.rows = 10, .tile = 4, .tile_first = 0, .tile_rows = 10, .outputs = 3, .out_tile = 2, .out_first = 3, .out_rows = 0};
@@ -144,7 +186,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         EACH_LEVEL(norms_have_the_bits_of_the_reference),         EACH_LEVEL(activations_have_the_bits_of_the_reference),
         EACH_LEVEL(infinities_and_nans_make_the_whole_block_nan), EACH_LEVEL(gathered_rows_go_to_the_output_tile),
-        EACH_LEVEL(tiles_move_through_a_pass_and_wrap),
+        EACH_LEVEL(an_added_norm_goes_onto_the_rows_of_the_pass), EACH_LEVEL(tiles_move_through_a_pass_and_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,6 +172,28 @@ static void a_token_outside_the_table_is_a_row_of_zeros(void **state) {
     free(p);
 }
 
+static void an_embedding_scale_multiplies_every_value_once(void **state) {
+    need_level(state);
+    enum { K = 21 };
+    float source[16 * K], x[2 * K];
+    rng r = {31};
+    for (int i = 0; i < 16 * K; i++)
+        source[i] = rng_normal(&r);
+    void *base = poisoned(weir_packed_size(WEIR_F32, 16, K));
+    weir_k_pack pack = {source, {&base, 0, WEIR_F32, 16, K}, 0, 0, WEIR_F32, 0};
+    run_kernel(level_of(state), WEIR_K_pack, &pack, 1);
+    const int32_t token[2] = {5, 16}; /* the second is not there: zeros */
+    weir_step step = {.rows = 2, .tile_rows = 2, .token = token};
+    weir_k_embed embed = {&step, {&base, 0, WEIR_F32, 16, K}, x, 19.1833f};
+    run_kernel(level_of(state), WEIR_K_embed, &embed, 2);
+    for (int i = 0; i < K; i++) {
+        float want = source[5 * K + i] * 19.1833f;
+        assert_same_bits(&x[i], &want, 1, "scaled");
+        assert_true(x[K + i] == 0);
+    }
+    free(base);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         EACH_LEVEL(q4_1_panels_lie_as_drawn),
@@ -182,6 +204,7 @@ int main(void) {
         EACH_LEVEL(values_of_the_reference_blocks_are_exact),
         EACH_LEVEL(every_half_is_widened_as_defined),
         EACH_LEVEL(a_token_outside_the_table_is_a_row_of_zeros),
+        EACH_LEVEL(an_embedding_scale_multiplies_every_value_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
