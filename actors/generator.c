@@ -76,21 +76,6 @@ static void fail_sequences(weir_actor *self, const weir_error *why) {
 
 /* ---- the pass ---- */
 
-static void write_sample(weir_writer *w, const weir__request *r) {
-    weir_write_map(w);
-    weir__write_key(w, "temperature");
-    weir_write_double(w, r->temperature);
-    weir__write_key(w, "top_k");
-    weir_write_int(w, r->top_k);
-    weir__write_key(w, "top_p");
-    weir_write_double(w, r->top_p);
-    weir__write_key(w, "min_p");
-    weir_write_double(w, r->min_p);
-    weir__write_key(w, "seed");
-    weir_write_int(w, r->seed);
-    weir_write_close(w);
-}
-
 static void write_run(weir_writer *w, const weir__request *r) {
     weir_write_array(w);
     weir_write_uint(w, r->sequence);
@@ -101,7 +86,7 @@ static void write_run(weir_writer *w, const weir__request *r) {
         weir_write_bin(w, &r->token, 4);
     weir_write_map(w);
     weir__write_key(w, "sample");
-    write_sample(w, r);
+    weir__sampling_write(w, &r->sample, r->bias);
     weir_write_close(w);
     weir_write_close(w);
 }
@@ -167,39 +152,71 @@ static void run_failed(weir_actor *self, weir__request *r, weir_error *error) {
     fail_request(self, r, error);
 }
 
-static void take_token(weir_actor *self, weir__request *r, int32_t token) {
+static void take_token(weir_actor *self, weir__request *r, int32_t token, const weir_logprobs *logprobs) {
     weir__generator *g = weir_state(self);
     weir_error *error = NULL;
     r->position += (uint32_t)rows_of(r);
     weir__ids_free(g->system, &r->prompt);
     r->prompt = (weir__ids){0};
-    int code = weir__request_token(g, r, token, &error);
+    int code = weir__request_token(g, r, token, logprobs, &error);
     if (code)
         weir__request_fail(r, error ? error : weir_error_new(code, NULL, NULL, "generate: no memory for text"));
     deliver(self, r);
 }
 
+/* What a pass's reply has for its runs, in their order. */
+typedef struct answers {
+    weir_cursor errors, sampled, logprobs;
+    uint32_t tokens;   /* left in sampled */
+    bool has_logprobs; /* as many as tokens */
+} answers;
+
+static answers answers_in(const weir_message *reply) {
+    weir_cursor map = weir__options(weir_message_body(reply), 0), none = weir_read(NULL, NULL);
+    answers a = {none, none, none, 0, false};
+    uint32_t n = 0;
+    weir_read_find(map, "errors", &a.errors);
+    if (weir_read_find(map, "sampled", &a.sampled))
+        weir_read_array(&a.sampled, &a.tokens);
+    a.has_logprobs = weir_read_find(map, "logprobs", &a.logprobs) && weir_read_array(&a.logprobs, &n) && n == a.tokens;
+    return a;
+}
+
+/* The token of run i and, if they were asked for, its log-probabilities. NULL, or why there is none. */
+static weir_error *next_token(answers *a, uint32_t i, int32_t *token, weir_logprobs *l, bool *has) {
+    int64_t id = 0;
+    weir_error *error = run_error(a->errors, i);
+    *has = false;
+    if (error)
+        return error;
+    if (!a->tokens || !weir_read_int(&a->sampled, &id))
+        return weir_error_new(WEIR_ETYPE, NULL, NULL, "stepper.pass: no token for run %u", i);
+    a->tokens--;
+    *token = (int32_t)id;
+    if (!a->has_logprobs)
+        return NULL;
+    weir_cursor at = a->logprobs;
+    *has = weir__logprobs_read(&at, l);
+    weir_read_skip(&a->logprobs);
+    return NULL;
+}
+
 static void pass_succeeded(weir_actor *self, const weir_message *reply, const uint64_t *ids, uint32_t n) {
-    weir__generator *g = weir_state(self);
-    weir_cursor map = weir__options(weir_message_body(reply), 0), sampled = weir_read(NULL, NULL), errors = sampled;
-    uint32_t tokens = 0;
-    weir_read_find(map, "errors", &errors);
-    if (weir_read_find(map, "sampled", &sampled))
-        weir_read_array(&sampled, &tokens);
+    answers a = answers_in(reply);
     for (uint32_t i = 0; i < n; i++) {
-        weir_error *error = run_error(errors, i);
-        int64_t token = 0;
-        if (!error && (!tokens || !weir_read_int(&sampled, &token)))
-            error = weir_error_new(WEIR_ETYPE, NULL, NULL, "stepper.pass: no token for run %u", i);
-        else if (!error)
-            tokens--;
-        weir__request *r = weir__request_find(g, ids[i]);
+        int32_t token = 0;
+        weir_logprobs l;
+        bool has;
+        weir_error *error = next_token(&a, i, &token, &l, &has);
+        weir__request *r = weir__request_find(weir_state(self), ids[i]);
+        if (r && !error && r->sample.logprobs && !has)
+            error = weir_error_new(WEIR_ETYPE, NULL, NULL, "stepper.pass: no log-probabilities for run %u", i);
         if (!r)
             weir_error_free(error);
         else if (error)
             run_failed(self, r, error);
         else
-            take_token(self, r, (int32_t)token);
+            take_token(self, r, token, has ? &l : NULL);
     }
 }
 
@@ -293,6 +310,7 @@ static void ask_sequence(weir_actor *self, weir__request *r) {
 static void open_sequence(weir_actor *self, weir__request *r) {
     weir__generator *g = weir_state(self);
     r->prompt_tokens = (uint32_t)r->prompt.size;
+    r->sample.generated_from = (int32_t)r->prompt_tokens;
     if (!r->prompt.size) {
         fail_request(self, r, weir_error_new(WEIR_EINVAL, NULL, NULL, "generate: the prompt has no tokens"));
         return;

@@ -3,7 +3,7 @@
 #ifndef WEIR_GENERATOR_H
 #define WEIR_GENERATOR_H
 
-#include "actors.h"
+#include "sampling.h"
 
 enum weir__request_state {
     WEIR__OPENING, /* waits for its ids or its sequence */
@@ -25,8 +25,9 @@ typedef struct weir__request {
     uint32_t position; /* positions written */
     int32_t token;     /* the last one, next pass's row */
     /* what was asked for */
-    double temperature, top_p, min_p;
-    int64_t top_k, seed, max_tokens, credit;
+    weir_sample sample;
+    weir_bias *bias; /* [sample.biases], owned */
+    int64_t max_tokens, credit;
     bool ignore_end;
     weir_body *body; /* holds the stop strings */
     weir__string stops[WEIR_MAX_STOPS];
@@ -35,9 +36,11 @@ typedef struct weir__request {
     weir__decoder decoder;
     char *text; /* not yet taken by the reader */
     size_t text_size, text_room;
-    weir__ids tokens; /* of that text */
-    int64_t ahead;    /* pieces in it */
-    bool reading;     /* `next` waits */
+    weir__ids tokens;        /* of that text */
+    weir_logprobs *logprobs; /* of those tokens, if the request wants them, owned */
+    size_t n_logprobs, logprobs_room;
+    int64_t ahead; /* pieces in it */
+    bool reading;  /* `next` waits */
     weir_reply_to reader;
     const char *reason; /* "stop", "length", "context"; NULL: goes on */
     weir_error *error;
@@ -74,8 +77,8 @@ int weir__request_new(weir__generator *g, const weir_message *m, weir__request *
 void weir__request_free(weir__generator *g, weir__request *r); /* taken off the list */
 weir__request *weir__request_find(weir__generator *g, uint64_t id);
 bool weir__request_owner(const weir__generator *g, weir_address owner); /* has one */
-/* Takes a sampled token: text, stop strings, ends. ENOMEM. */
-int weir__request_token(weir__generator *g, weir__request *r, int32_t token, weir_error **error);
+/* Takes a sampled token: text, stop strings, ends; logprobs: NULL if the request wants none. ENOMEM. */
+int weir__request_token(weir__generator *g, weir__request *r, int32_t token, const weir_logprobs *logprobs, weir_error **error);
 /* Ends it for a reason: what the decoder held is text now. On failure it has not ended. ENOMEM. */
 int weir__request_finish(weir__generator *g, weir__request *r, const char *reason, weir_error **error);
 /* Answers a waiting `next` if there is text or an end. True: the request was told its end and is gone. */

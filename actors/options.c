@@ -1,6 +1,7 @@
 /* options.c: reading the map of options and the texts and ids of a message (actors.h). */
 #include "actors.h"
 
+#include <stdio.h>
 #include <string.h>
 
 weir_cursor weir__options(const weir_body *b, uint32_t index) {
@@ -19,13 +20,42 @@ static int find(weir_cursor map, const char *key, weir_cursor *value) {
     return weir_read_value(&peek).kind != WEIR_NIL;
 }
 
+/* What stands where something else was wanted. */
+static const char *found(weir_cursor at, char *to, size_t room) {
+    weir_value v = weir_read_value(&at);
+    switch (v.kind) {
+    case WEIR_BOOL:
+        return v.b ? "true" : "false";
+    case WEIR_INT:
+        snprintf(to, room, "%lld", (long long)v.i);
+        return to;
+    case WEIR_UINT:
+        snprintf(to, room, "%llu", (unsigned long long)v.u);
+        return to;
+    case WEIR_DOUBLE:
+        snprintf(to, room, "%.9g", v.d);
+        return to;
+    case WEIR_STR:
+    case WEIR_BIN:
+        return "a string";
+    case WEIR_ARRAY:
+        return "an array";
+    case WEIR_MAP:
+        return "a map";
+    default:
+        return "an object";
+    }
+}
+
 bool weir__option_int(weir_cursor map, const char *key, int64_t min, int64_t max, int64_t *v, weir_error **error) {
     weir_cursor value;
     int64_t n;
     if (!find(map, key, &value))
         return true;
     if (!weir_read_int(&value, &n) || n < min || n > max) {
-        weir_fail(error, WEIR_EINVAL, "option \"%s\": wanted an integer from %lld to %lld", key, (long long)min, (long long)max);
+        char text[32];
+        weir_fail(error, WEIR_EINVAL, "option \"%s\" is %s, wanted an integer from %lld to %lld", key, found(value, text, sizeof text),
+                  (long long)min, (long long)max);
         return false;
     }
     *v = n;
@@ -38,7 +68,8 @@ bool weir__option_double(weir_cursor map, const char *key, double min, double ma
     if (!find(map, key, &value))
         return true;
     if (!weir_read_double(&value, &d) || !(d >= min && d <= max)) {
-        weir_fail(error, WEIR_EINVAL, "option \"%s\": wanted a number from %g to %g", key, min, max);
+        char text[32];
+        weir_fail(error, WEIR_EINVAL, "option \"%s\" is %s, wanted a number from %g to %g", key, found(value, text, sizeof text), min, max);
         return false;
     }
     *v = d;

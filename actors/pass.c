@@ -1,23 +1,15 @@
 /* pass.c: a pass between messages and the step block: reads the runs asked for, reserves their positions, answers with tokens and buffers (stepper.h). */
+#include "sampling.h"
 #include "stepper.h"
 
 #include <string.h>
 
 /* ---- reading ---- */
 
-static bool read_sample(weir_cursor options, weir_sample *out, bool *wanted, weir_error **error) {
+/* `sample` of a run's options: a map, or absent. */
+static weir_cursor sample_of(weir_cursor options) {
     weir_cursor value;
-    double temperature = 0, top_p = 0, min_p = 0;
-    int64_t top_k = 0, seed = 0;
-    *wanted = weir_read_find(options, "sample", &value);
-    if (!*wanted)
-        return true;
-    bool ok = weir__option_double(value, "temperature", 0, 1e6, &temperature, error) &&
-              weir__option_double(value, "top_p", 0, 1, &top_p, error) && weir__option_double(value, "min_p", 0, 1, &min_p, error) &&
-              weir__option_int(value, "top_k", 0, INT32_MAX, &top_k, error) &&
-              weir__option_int(value, "seed", INT64_MIN, INT64_MAX, &seed, error);
-    *out = (weir_sample){(float)temperature, (float)top_p, (float)min_p, (int32_t)top_k, (uint64_t)seed, 0};
-    return ok;
+    return weir_read_find(options, "sample", &value) ? value : weir_read(NULL, NULL);
 }
 
 /* 0: no row, 1: the last, 2: all; -1: malformed */
@@ -93,11 +85,13 @@ void weir__pass_free(weir__stepper *s, weir__pass *p) {
 static int fill_run(weir__stepper *s, weir__run *r, weir_cursor tokens, weir_cursor options, weir_error **error) {
     weir__ids ids = {0};
     weir_sample sample;
-    bool sampled;
     int want = read_want(options, error);
-    if (want < 0 || !read_sample(options, &sample, &sampled, error))
+    if (want < 0 || !weir__sampling_read(sample_of(options), &sample, error))
         return WEIR_EINVAL;
-    int code = weir__read_ids(s->system, tokens, weir__checkpoint_config(s->checkpoint)->vocab, &ids, error);
+    if (sample.logprobs && want != 1)
+        return weir_fail(error, WEIR_EINVAL, "pass: a run with \"logprobs\" wants \"logits\" to be \"last\"");
+    int32_t vocab = weir__checkpoint_config(s->checkpoint)->vocab;
+    int code = weir__read_ids(s->system, tokens, vocab, &ids, error);
     if (code)
         return code;
     if (!ids.size || ids.size > INT32_MAX)
@@ -106,7 +100,9 @@ static int fill_run(weir__stepper *s, weir__run *r, weir_cursor tokens, weir_cur
         code = weir__kv_reserve(s->kv, r->sequence, r->first, (uint32_t)ids.size, error);
     int32_t slot = weir__kv_slot(s->kv, r->sequence), before = s->forward->step->outputs;
     if (!code)
-        code = weir__forward_rows(s->forward, slot, (int32_t)r->first, ids.data, (uint32_t)ids.size, want, sampled ? &sample : NULL, error);
+        code = weir__sampling_biases(sample_of(options), vocab, &sample, weir__forward_bias(s->forward, slot), error);
+    if (!code)
+        code = weir__forward_rows(s->forward, slot, (int32_t)r->first, ids.data, (uint32_t)ids.size, want, &sample, error);
     if (!code) {
         weir__forward_table(s->forward, s->kv, slot);
         r->count = (uint32_t)ids.size;
@@ -187,6 +183,24 @@ static void write_errors(weir_writer *w, const weir__pass *p) {
     weir_write_close(w);
 }
 
+static bool any_logprobs(const weir_step *step) {
+    for (int32_t i = 0; i < step->outputs; i++)
+        if (step->sample[i].logprobs)
+            return true;
+    return false;
+}
+
+static void write_logprobs(weir_writer *w, const weir_step *step) {
+    weir__write_key(w, "logprobs");
+    weir_write_array(w);
+    for (int32_t i = 0; i < step->outputs; i++)
+        if (step->sample[i].logprobs)
+            weir__logprobs_write(w, &step->logprobs[step->slot[step->out_row[i]]]);
+        else
+            weir_write_nil(w);
+    weir_write_close(w);
+}
+
 weir_body *weir__pass_reply(weir__stepper *s, weir__pass *p) {
     const weir_step *step = s->forward->step;
     weir_writer *w = weir_write_begin(s->system);
@@ -196,6 +210,8 @@ weir_body *weir__pass_reply(weir__stepper *s, weir__pass *p) {
     for (int32_t i = 0; i < step->outputs; i++)
         weir_write_int(w, step->sampled[i]);
     weir_write_close(w);
+    if (any_logprobs(step))
+        write_logprobs(w, step);
     write_errors(w, p);
     weir__write_key(w, "outputs");
     weir_write_int(w, step->outputs);

@@ -29,13 +29,18 @@ static int read_stops(weir__request *r, weir_cursor options, weir_error **error)
 }
 
 static int read_options(weir__request *r, weir_cursor o, weir_error **error) {
-    bool ok = weir__option_double(o, "temperature", 0, 1e6, &r->temperature, error) &&
-              weir__option_double(o, "top_p", 0, 1, &r->top_p, error) && weir__option_double(o, "min_p", 0, 1, &r->min_p, error) &&
-              weir__option_int(o, "top_k", 0, INT32_MAX, &r->top_k, error) &&
-              weir__option_int(o, "seed", INT64_MIN, INT64_MAX, &r->seed, error) &&
-              weir__option_int(o, "max_tokens", 0, INT32_MAX, &r->max_tokens, error) &&
+    bool ok = weir__sampling_read(o, &r->sample, error) && weir__option_int(o, "max_tokens", 0, INT32_MAX, &r->max_tokens, error) &&
               weir__option_int(o, "credit", 1, 1 << 20, &r->credit, error) && weir__option_bool(o, "ignore_end", &r->ignore_end, error);
     return ok ? read_stops(r, o, error) : WEIR_EINVAL;
+}
+
+static int read_biases(weir__generator *g, weir__request *r, weir_cursor o, weir_error **error) {
+    if (!r->sample.biases)
+        return WEIR_OK;
+    r->bias = weir__alloc(g->system, (size_t)r->sample.biases * sizeof *r->bias);
+    if (!r->bias)
+        return weir_fail(error, WEIR_ENOMEM, "generate: no memory for %d biases", r->sample.biases);
+    return weir__sampling_biases(o, weir__checkpoint_config(g->checkpoint)->vocab, &r->sample, r->bias, error);
 }
 
 int weir__request_new(weir__generator *g, const weir_message *m, weir__request **out, weir_error **error) {
@@ -47,8 +52,11 @@ int weir__request_new(weir__generator *g, const weir_message *m, weir__request *
     r->body = weir_body_ref(weir_message_body(m));
     r->began = weir_now(g->system);
     int code = read_options(r, weir__options(r->body, 0), error);
+    if (!code)
+        code = read_biases(g, r, weir__options(r->body, 0), error);
     if (code) {
         weir_body_free(r->body);
+        weir__free(g->system, r->bias);
         weir__free(g->system, r);
         return code;
     }
@@ -79,6 +87,8 @@ void weir__request_free(weir__generator *g, weir__request *r) {
     weir_error_free(r->error);
     weir_body_free(r->body);
     weir__free(g->system, r->text);
+    weir__free(g->system, r->bias);
+    weir__free(g->system, r->logprobs);
     weir__free(g->system, r);
 }
 
@@ -132,6 +142,14 @@ static int take_id(weir__generator *g, weir__request *r, int32_t token) {
     return code;
 }
 
+static int take_logprobs(weir__generator *g, weir__request *r, const weir_logprobs *l) {
+    size_t bytes = r->n_logprobs * sizeof *l, room = r->logprobs_room * sizeof *l;
+    int code = append(g->system, (void **)&r->logprobs, &bytes, &room, l, sizeof *l);
+    r->n_logprobs = bytes / sizeof *l;
+    r->logprobs_room = room / sizeof *l;
+    return code;
+}
+
 int weir__request_finish(weir__generator *g, weir__request *r, const char *reason, weir_error **error) {
     int code = g->tokenizer ? weir__decoder_finish(&r->decoder, error) : WEIR_OK;
     if (!code && g->tokenizer)
@@ -143,7 +161,7 @@ int weir__request_finish(weir__generator *g, weir__request *r, const char *reaso
     return WEIR_OK;
 }
 
-int weir__request_token(weir__generator *g, weir__request *r, int32_t token, weir_error **error) {
+int weir__request_token(weir__generator *g, weir__request *r, int32_t token, const weir_logprobs *logprobs, weir_error **error) {
     int64_t now = weir_now(g->system);
     r->first = r->first ? r->first : now;
     r->last = now;
@@ -152,6 +170,8 @@ int weir__request_token(weir__generator *g, weir__request *r, int32_t token, wei
     if (!r->ignore_end && g->tokenizer && weir__tokenizer_is_end(g->tokenizer, token))
         return weir__request_finish(g, r, "stop", error);
     int code = take_id(g, r, token);
+    if (!code && logprobs)
+        code = take_logprobs(g, r, logprobs);
     if (!code && g->tokenizer) {
         code = weir__decoder_feed(&r->decoder, token, error);
         if (!code)
@@ -179,6 +199,41 @@ void weir__request_fail(weir__request *r, weir_error *error) {
 
 /* ---- the reader ---- */
 
+/* [token, text, log-probability]; the text is str if it is valid UTF-8, else bin; nil without a tokeniser */
+static void write_token(weir__generator *g, weir_writer *w, int32_t token, double logprob) {
+    weir_write_int(w, token);
+    if (g->tokenizer) {
+        size_t size;
+        const char *text = weir__tokenizer_bytes(g->tokenizer, token, true, &size);
+        if (weir__utf8_valid(text, size) == size)
+            weir_write_str(w, text, size);
+        else
+            weir_write_bin(w, text, size);
+    } else {
+        weir_write_nil(w);
+    }
+    weir_write_double(w, logprob);
+}
+
+static void write_logprobs(weir__generator *g, weir_writer *w, const weir__request *r) {
+    weir__write_key(w, "logprobs");
+    weir_write_array(w);
+    for (size_t i = 0; i < r->n_logprobs; i++) {
+        const weir_logprobs *l = &r->logprobs[i];
+        weir_write_array(w);
+        write_token(g, w, r->tokens.data[i], l->chosen);
+        weir_write_array(w);
+        for (int32_t k = 0; k < l->count; k++) {
+            weir_write_array(w);
+            write_token(g, w, l->token[k], l->best[k]);
+            weir_write_close(w);
+        }
+        weir_write_close(w);
+        weir_write_close(w);
+    }
+    weir_write_close(w);
+}
+
 static weir_body *piece_body(weir__generator *g, weir__request *r) {
     weir_writer *w = weir_write_begin(g->system);
     weir_write_map(w);
@@ -186,6 +241,8 @@ static weir_body *piece_body(weir__generator *g, weir__request *r) {
     weir_write_str(w, r->text ? r->text : "", r->text_size);
     weir__write_key(w, "tokens");
     weir_write_bin(w, r->tokens.data ? (const void *)r->tokens.data : "", r->tokens.size * 4);
+    if (r->sample.logprobs)
+        write_logprobs(g, w, r);
     weir__write_key(w, "done");
     weir_write_bool(w, r->reason != NULL);
     if (r->reason) {
@@ -223,7 +280,7 @@ bool weir__request_deliver(weir_actor *self, weir__request *r) {
         weir_answer_error(self, r->reader, weir_error_new(WEIR_ENOMEM, NULL, NULL, "generate: no memory for a piece"));
         return true;
     }
-    r->text_size = r->tokens.size = 0;
+    r->text_size = r->tokens.size = r->n_logprobs = 0;
     r->ahead = 0;
     if (r->state == WEIR__STALLED)
         r->state = WEIR__READY;

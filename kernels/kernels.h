@@ -65,13 +65,52 @@ bool weir_type_writes(int type);
 
 /* ---- the step block: all that varies from step to step, in device memory, written by the host before the step is submitted ---- */
 
+/* The steps between a row of logits and a token, in their default order. The first four change logits, temperature scales them, the others take tokens away. */
+#define WEIR_SAMPLERS(S)                                                                                                                   \
+    S(repeat_penalty) S(frequency_penalty) S(presence_penalty) S(logit_bias) S(temperature) S(top_k) S(typical) S(top_p) S(min_p)
+
+enum weir_sampler {
+    WEIR_S_END,
+#define S(name) WEIR_S_##name,
+    WEIR_SAMPLERS(S)
+#undef S
+        WEIR_SAMPLER_END
+};
+#define WEIR_SAMPLER_COUNT (WEIR_SAMPLER_END - 1)
+
+/* How a token is drawn from a row of logits. All zero: greedy. */
 typedef struct weir_sample {
-    float temperature;  /* <= 0: greedy (lowest id of equal logits) */
-    float top_p, min_p; /* <= 0 or >= 1: off (min_p: only <= 0) */
-    int32_t top_k;      /* <= 0: off */
-    uint64_t seed;      /* with `position` the only source of randomness: counter-based, so batch and order do not matter */
-    int64_t position;   /* of the row that is sampled from */
+    float temperature;    /* <= 0: greedy (lowest id of equal logits): only what changes logits is applied, nothing is drawn */
+    float top_p, min_p;   /* <= 0 or >= 1: off (min_p: only <= 0) */
+    int32_t top_k;        /* <= 0: off */
+    uint64_t seed;        /* with `position` the only source of randomness: counter-based, so batch and order do not matter */
+    int64_t position;     /* of the row that is sampled from */
+    float typical;        /* <= 0 or >= 1: off */
+    float repeat_penalty; /* <= 0 or 1: off */
+    float frequency_penalty, presence_penalty; /* 0: off */
+    int32_t penalty_last;                      /* positions, up to `position`, whose tokens the penalties look at; <= 0: all */
+    int32_t generated_from;                    /* first position whose token counts for frequency and presence */
+    int32_t biases;                            /* entries of the sequence's row of `bias` */
+    int32_t logprobs;                          /* 0: none; n + 1: the token's log-probability and the n best tokens' */
+    uint8_t order[WEIR_SAMPLER_COUNT];         /* enum weir_sampler, WEIR_S_END after the last; none: the default order */
 } weir_sample;
+
+#define WEIR_MAX_BIAS 1024   /* biased tokens of a sequence: clients of OpenAI's API give up to some hundreds */
+#define WEIR_MAX_LOGPROBS 20 /* best tokens told beside the chosen one: OpenAI's bound */
+
+typedef struct weir_bias {
+    int32_t token;
+    float addend;
+} weir_bias;
+
+/* Log-probabilities of the model's own distribution: the softmax of the logits before any step. -inf: no number, or none of the probability. */
+typedef struct weir_logprobs {
+    double chosen;
+    double best[WEIR_MAX_LOGPROBS]; /* [count], descending; of equal ones the lower id first */
+    int32_t token[WEIR_MAX_LOGPROBS];
+    int32_t count;
+    int32_t reserved;
+} weir_logprobs;
 
 typedef struct weir_step {
     int32_t rows;                  /* rows of this pass */
@@ -89,6 +128,9 @@ typedef struct weir_step {
     const int32_t *blocks;     /* [slots][blocks_per_sequence] KV block of each 32 positions */
     const weir_sample *sample; /* [outputs] */
     int32_t *sampled;          /* [outputs] result */
+    const weir_bias *bias;     /* [slots][WEIR_MAX_BIAS], read where an output's sample has biases */
+    int32_t *history; /* [KV blocks][WEIR_KV_BLOCK] the token of each position: `embed` writes it, penalties read it; NULL: not kept */
+    weir_logprobs *logprobs; /* [slots] result, for the outputs that ask; one output a sequence then */
 } weir_step;
 
 /* ---- kernels ---- */
@@ -116,7 +158,7 @@ typedef struct weir_k_tile {
     int32_t outputs;
 } weir_k_tile;
 
-/* x[tile_first + r][0..k) = row token[r] of the table, as float, times `scale`. */
+/* x[tile_first + r][0..k) = row token[r] of the table, as float, times `scale`; notes the token in the step's history. */
 typedef struct weir_k_embed {
     const weir_step *step;
     weir_weight table; /* n: vocabulary, k: H */
@@ -265,7 +307,7 @@ typedef struct weir_k_softcap {
     float cap;
 } weir_k_softcap;
 
-/* sampled[o] = a token drawn from logits[o] under sample[o]; runs over the current output tile. Order: temperature, top-k, top-p, min-p. */
+/* sampled[o] = a token drawn from logits[o] under sample[o]; logprobs where it asks; runs over the current output tile. */
 typedef struct weir_k_sample {
     const weir_step *step;
     const float *logits; /* [out_rows][vocab] */

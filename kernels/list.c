@@ -29,5 +29,5 @@ size_t weir_attention_workspace(int heads, int dim, int splits) {
 }
 
 size_t weir_sample_workspace(int vocab) {
-    return pad16((size_t)vocab) * sizeof(candidate);
+    return pad16((size_t)vocab) * (sizeof(candidate) + sizeof(float) + sizeof(int32_t));
 }

@@ -85,6 +85,9 @@ static weir_step *carve_step(weir__forward *f, carver *m) {
     header.blocks = carve(m, WEIR_MAX_SEQUENCES * per_sequence * 4);
     header.sample = carve(m, rows * sizeof(weir_sample));
     header.sampled = carve(m, rows * 4);
+    header.bias = carve(m, sizeof(weir_bias) * WEIR_MAX_SEQUENCES * WEIR_MAX_BIAS);
+    header.history = carve(m, per_sequence * WEIR_KV_BLOCK * sizeof(int32_t)); /* the pool has as many blocks as one sequence may */
+    header.logprobs = carve(m, sizeof(weir_logprobs) * WEIR_MAX_SEQUENCES);
     if (step)
         *step = header;
     return step;
@@ -271,6 +274,10 @@ void weir__forward_table(weir__forward *f, const weir__kv *kv, int32_t slot) {
     /* the step block's row may be longer: its stride follows the pool, the sequence's the model's limit */
     memcpy((int32_t *)f->step->blocks + (size_t)slot * (size_t)f->step->blocks_per_sequence, weir__kv_table(kv) + (size_t)slot * stride,
            stride * sizeof(int32_t));
+}
+
+weir_bias *weir__forward_bias(const weir__forward *f, int32_t slot) {
+    return (weir_bias *)f->step->bias + (size_t)slot * WEIR_MAX_BIAS;
 }
 
 static void add_output(weir_step *s, int32_t row, const weir_sample *sample, int32_t position) {

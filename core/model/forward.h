@@ -78,7 +78,8 @@ int weir__forward_rows(weir__forward *f, int32_t slot, int32_t first, const int3
                        const weir_sample *sample,
                        weir_error **error); /* ETOKEN: outside the vocabulary, ECONTEXT: more rows than a pass holds */
 void weir__forward_table(weir__forward *f, const weir__kv *kv,
-                         int32_t slot); /* copies a sequence's row of the block table into the step block */
+                         int32_t slot);                              /* copies a sequence's row of the block table into the step block */
+weir_bias *weir__forward_bias(const weir__forward *f, int32_t slot); /* a sequence's biases in the step block: room for WEIR_MAX_BIAS */
 uint32_t weir__forward_tiles(const weir__forward *f);
 uint32_t weir__forward_out_tiles(const weir__forward *f);
 

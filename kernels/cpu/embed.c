@@ -49,6 +49,12 @@ static void scale_row(float *x, int k, float scale) {
         x[i] *= scale;
 }
 
+static void note(const weir_step *s, size_t row) {
+    int32_t position = s->position[row];
+    int32_t block = s->blocks[(size_t)s->slot[row] * (size_t)s->blocks_per_sequence + (size_t)position / KV_BLOCK];
+    s->history[(size_t)block * KV_BLOCK + (size_t)position % KV_BLOCK] = s->token[row];
+}
+
 /* A token that the table does not have becomes a row of zeros. */
 void weir__embed_generic(const void *args, const weir_work *work) {
     const weir_k_embed *a = args;
@@ -56,6 +62,8 @@ void weir__embed_generic(const void *args, const weir_work *work) {
     for (uint32_t c; c = weir_work_take(work), c < (uint32_t)s->tile_rows;) {
         size_t row = (size_t)s->tile_first + c;
         float *x = a->x + row * (size_t)a->table.k;
+        if (s->history)
+            note(s, row);
         if (s->token[row] >= 0 && s->token[row] < a->table.n)
             gather(&a->table, s->token[row], x);
         else

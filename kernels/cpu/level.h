@@ -16,9 +16,9 @@
 WEIR_KERNELS(K)
 #undef K
 
-/* What a sampling step may draw from: writes the kept candidates with their weights to `out` (room for vocab padded to 16) and returns how many. Not greedy.
- * For tests, which compare kept sets; the kernel `sample` draws from the same. */
-typedef int weir__sample_keep_fn(const float *logits, int vocab, const weir_sample *s, candidate *out);
+/* What output c of the current output tile is drawn from: the candidates, in the workspace of worker 0, and how many. Not greedy. For tests, which compare
+ * kept sets; the kernel `sample` draws from the same. */
+typedef int weir__sample_keep_fn(const weir_k_sample *a, int c, const candidate **kept);
 weir__sample_keep_fn weir__sample_keep_generic, weir__sample_keep_avx2, weir__sample_keep_avx512;
 
 /* Functions of n floats, as the kernels compute them. For tests. */

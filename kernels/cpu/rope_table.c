@@ -1,12 +1,8 @@
 /* rope_table.c: cosines and sines of the rotary embedding (Su et al. 2021), in double with explicit fma and our own functions, rounded to float at the end.
  * Runs the same code at every level. */
 #include "level.h"
+#include "log64.h"
 
-#include <math.h>
-#include <string.h>
-
-#define LN2_HIGH 0x1.62e42fefa39efp-1
-#define LN2_LOW 0x1.abc9e3b39803fp-56
 #define HALF_PI_HIGH 0x1.921fb54442d18p+0
 #define HALF_PI_LOW 0x1.1a62633145c07p-54
 #define TWO_OVER_PI 0x1.45f306dc9c883p-1
@@ -20,14 +16,6 @@ static double nearest(double x, int64_t *n) {
     return t - ROUND_MAGIC;
 }
 
-/* 2^n for a normal result. */
-static double power_of_two(int64_t n) {
-    uint64_t bits = (uint64_t)(n + 1023) << 52;
-    double d;
-    memcpy(&d, &bits, sizeof d);
-    return d;
-}
-
 /* exp for |x| < 700: x = n ln 2 + r, Taylor's series of r to r^13 / 13! (|r| <= 0.347: below 1e-17). */
 static double exp64(double x) {
     int64_t n;
@@ -36,22 +24,6 @@ static double exp64(double x) {
     for (int i = 13; i >= 1; i--)
         sum = fma(sum, r / i, 1);
     return sum * power_of_two(n);
-}
-
-/* Natural logarithm of a normal x > 0: x = 2^e m, m in [0.7, 1.4]; ln m = 2 atanh s, s = (m - 1) / (m + 1), series to s^23 (|s| < 0.172: below 1e-18). */
-static double log64(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    int64_t e = (int64_t)(bits >> 52) - 1023;
-    double m = x * power_of_two(-e);
-    if (m > 1.4142135623730951) {
-        m /= 2;
-        e++;
-    }
-    double s = (m - 1) / (m + 1), square = s * s, sum = 0;
-    for (int i = 23; i >= 1; i -= 2)
-        sum = fma(sum, square, 1.0 / i);
-    return fma((double)e, LN2_HIGH, fma((double)e, LN2_LOW, 2 * s * sum));
 }
 
 /* Taylor's series on |r| <= pi / 4, to r^19 and r^18: below 1e-17. */

@@ -1,5 +1,5 @@
-/* sample: the kept sets and probabilities of transformers' warpers, greedy choice, and a draw that depends on seed and position alone. */
-#include "helper_reference.h"
+/* sample: kept sets, greedy choice, and a draw that depends on seed and position alone. The steps against their references: test_sampling_steps.c. */
+#include "helper_kernels.h"
 
 #include <math.h>
 
@@ -19,76 +19,17 @@ static int32_t sample_one(int level, const float *logits, int vocab, weir_sample
     return sampled;
 }
 
-/* ---- the reference's single steps ---- */
-
-#define TINY 1e-12
-
-static weir_sample step_of(const char *name, float value) {
-    weir_sample s = {.temperature = 1};
-    if (strcmp(name, "temperature") == 0)
-        s.temperature = value;
-    else if (strcmp(name, "top_k") == 0)
-        s.top_k = (int32_t)value;
-    else if (strcmp(name, "top_p") == 0)
-        s.top_p = value;
-    else
-        s.min_p = value;
-    return s;
-}
-
-static void check_step(int level, const tensors *t, const char *row, const char *name, const char *value) {
-    char key[96];
-    snprintf(key, sizeof key, "%s.logits", row);
-    tensor logits = tensors_get(t, key);
-    snprintf(key, sizeof key, "%s.%s-%s", row, name, value);
-    tensor want = tensors_get(t, key);
-    assert_non_null(logits.data);
-    assert_non_null(want.data);
-    int n = (int)(logits.bytes / sizeof(float)), kept = 0, wanted = 0;
-    float *x = malloc(logits.bytes), *p = malloc(want.bytes);
-    double *got = calloc((size_t)n, sizeof *got), sum = 0;
-    candidate *c = poisoned(weir_sample_workspace(n));
-    memcpy(x, logits.data, logits.bytes);
-    memcpy(p, want.data, want.bytes);
-    weir_sample s = step_of(name, (float)atof(value));
-    kept = keep_of(level)(x, n, &s, c);
-    for (int i = 0; i < kept; i++)
-        sum += (double)c[i].weight;
-    for (int i = 0; i < kept; i++)
-        got[c[i].id] = (double)c[i].weight / sum + TINY; /* kept, be its weight zero */
-    for (int i = 0; i < n; i++) {
-        wanted += p[i] > 0;
-        if (fabs(got[i] - (double)p[i]) > 1e-6 || (p[i] > 0 && got[i] < TINY))
-            fail_msg("%s: token %d has %.9g, wanted %.9g", key, i, got[i], (double)p[i]);
-    }
-    assert_true(strcmp(name, "temperature") == 0 ? kept == n : kept == wanted);
-    free(x);
-    free(p);
-    free(got);
-    free(c);
-}
-
-static void single_steps_keep_what_transformers_keeps(void **state) {
-    need_level(state);
-    const char *path = weir_test_reference("vectors/samplers.safetensors");
-    weir_test_need(path, "vectors/samplers.safetensors");
-    tensors t = tensors_open(path);
-    static const char *const rows[] = {"flat", "peaked", "spike", "wide", "two"};
-    static const char *const steps[][2] = {{"temperature", "0.1"}, {"temperature", "0.7"}, {"temperature", "1.5"}, {"top_k", "1"},
-                                           {"top_k", "5"},         {"top_k", "40"},        {"top_k", "1000"},      {"top_p", "0.05"},
-                                           {"top_p", "0.5"},       {"top_p", "0.9"},       {"top_p", "0.999"},     {"min_p", "0.02"},
-                                           {"min_p", "0.2"},       {"min_p", "0.9"}};
-    for (int r = 0; r < 5; r++)
-        for (int i = 0; i < 14; i++)
-            check_step(level_of(state), &t, rows[r], steps[i][0], steps[i][1]);
-    tensors_close(&t);
+static int keep(int level, const float *x, int n, weir_sample s, candidate *c) {
+    const candidate *kept;
+    weir_step step = {.outputs = 1, .out_rows = 1, .sample = &s};
+    weir_k_sample a = {.step = &step, .logits = x, .vocab = n, .workspace = poisoned(weir_sample_workspace(n)), .workers = 1};
+    int count = keep_of(level)(&a, 0, &kept);
+    memcpy(c, kept, (size_t)count * sizeof *c);
+    free(a.workspace);
+    return count;
 }
 
 /* ---- kept sets ---- */
-
-static int keep(int level, const float *x, int n, weir_sample s, candidate *c) {
-    return keep_of(level)(x, n, &s, c);
-}
 
 static void top_k_keeps_all_ties_of_the_kth(void **state) {
     need_level(state);
@@ -151,8 +92,13 @@ static void draws_are_the_same_at_every_level(void **state) {
     for (int i = 0; i < 1000; i++)
         x[i] = 4 * rng_normal(&r);
     for (int i = 0; i < 300; i++) {
-        weir_sample s = {
-            0.3f + rng_float(&r) * 0.2f + (float)(i % 3), i % 2 ? 0.9f : 0, i % 5 ? 0 : 0.05f, i % 7 ? 0 : 40, rng_next(&r), i};
+        weir_sample s = {.temperature = 0.3f + rng_float(&r) * 0.2f + (float)(i % 3),
+                         .top_p = i % 2 ? 0.9f : 0,
+                         .min_p = i % 5 ? 0 : 0.05f,
+                         .top_k = i % 7 ? 0 : 40,
+                         .seed = rng_next(&r),
+                         .position = i,
+                         .typical = i % 11 ? 0 : 0.7f};
         int32_t want = sample_one(WEIR_CPU_GENERIC, x, 1000, s, 1);
         assert_int_equal(sample_one(level_of(state), x, 1000, s, 1 + (unsigned)i % 4), want);
     }
@@ -188,7 +134,6 @@ static void each_output_has_its_own_sample_and_place(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        EACH_LEVEL(single_steps_keep_what_transformers_keeps),
         EACH_LEVEL(top_k_keeps_all_ties_of_the_kth),
         EACH_LEVEL(steps_apply_in_order),
         EACH_LEVEL(greedy_takes_the_lowest_id_of_equal_logits),
