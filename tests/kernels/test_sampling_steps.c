@@ -9,13 +9,15 @@
 #define TINY 1e-12
 
 typedef struct entry {
-    char row[32], step[32], key[96];
+    char row[32], step[32];
+    const char *key; /* ROW.STEP-VALUE */
     double value;
     int kept;
 } entry;
 
 static tensors rows;
 static entry entries[256];
+static char keys[256][96];
 static int n_entries;
 static int32_t past[64];
 static int n_past;
@@ -30,15 +32,34 @@ static char *whole_file(const char *path) {
     return text;
 }
 
-static void read_entries(const char *text) {
-    const char *at = strstr(text, "\"history\": [");
-    for (int used; at && n_past < 64 && sscanf(at += strcspn(at, "0123456789]"), "%d%n", &past[n_past], &used) == 1; at += used)
+static void must_be(bool what) {
+    if (!what) {
+        printf("vectors/samplers.json is not as it was expected\n");
+        exit(1);
+    }
+}
+
+/* The value of the next `"key":` at or after *at. */
+static bool next_value(const char **at, const char *key, const char *format, void *out) {
+    char quoted[32];
+    snprintf(quoted, sizeof quoted, "\"%s\":", key);
+    const char *found = strstr(*at, quoted);
+    if (!found)
+        return false;
+    *at = found + strlen(quoted);
+    return sscanf(*at, format, out) == 1;
+}
+
+static void read_entries(const char *at) {
+    char c = 0;
+    must_be(next_value(&at, "history", " %c", &c) && c == '[');
+    for (int used; n_past < 64 && (at += strcspn(at, "0123456789]"), sscanf(at, "%d%n", &past[n_past], &used) == 1); at += used)
         n_past++;
-    for (at = text; (at = strstr(at, "{\"row\":")) && n_entries < 256; at++) {
-        entry *e = &entries[n_entries];
-        if (sscanf(at, "{\"row\": \"%31[^\"]\", \"step\": \"%31[^\"]\", \"value\": %lf, \"kept\": %d", e->row, e->step, &e->value,
-                   &e->kept) == 4)
-            snprintf(e->key, sizeof e->key, "%s.%s-%g", e->row, e->step, e->value), n_entries++;
+    for (entry *e = entries; n_entries < 256 && next_value(&at, "row", " \"%31[^\"]", e->row); e++) {
+        must_be(next_value(&at, "step", " \"%31[^\"]", e->step) && next_value(&at, "value", "%lf", &e->value) &&
+                next_value(&at, "kept", "%d", &e->kept));
+        snprintf(keys[n_entries], sizeof *keys, "%.31s.%.31s-%g", e->row, e->step, e->value);
+        e->key = keys[n_entries++];
     }
 }
 
@@ -373,7 +394,8 @@ int main(void) {
     rows = tensors_open(path);
     for (int i = 0; i < n_entries; i++)
         steps[i] = (struct CMUnitTest){entries[i].key, keeps_what_transformers_keeps, NULL, NULL, &entries[i]};
-    failed += n_entries < 50 || _cmocka_run_group_tests("samplers", steps, (size_t)n_entries, NULL, NULL);
+    must_be(n_entries >= 50);
+    failed += _cmocka_run_group_tests("samplers", steps, (size_t)n_entries, NULL, NULL);
     tensors_close(&rows);
     free(text);
     return failed;
