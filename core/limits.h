@@ -25,12 +25,17 @@
 #define WEIR_PARKED_STREAMS                                                                                                                \
     4 /* threads of closed streams kept for the next ones: a model's four owners can come and go without a new thread */
 
-#define WEIR_GGUF_MAX_KV 65536            /* metadata keys of a file; published ones have under 100 */
-#define WEIR_GGUF_MAX_TENSORS 65536       /* published ones have under 3,000 */
-#define WEIR_GGUF_MAX_NAME 256            /* bytes of a key or a tensor's name */
-#define WEIR_GGUF_MAX_HEADER (256u << 20) /* bytes before the tensor data; published ones have under 32 MiB */
-#define WEIR_GGUF_MAX_NESTING 8           /* arrays in arrays; published files have none */
-#define WEIR_GGUF_CHUNK (256u << 10)      /* bytes of the header read at a time */
+#define WEIR_GGUF_MAX_KV 65536                 /* metadata keys of a file; published ones have under 100 */
+#define WEIR_GGUF_MAX_TENSORS 65536            /* published ones have under 3,000 */
+#define WEIR_GGUF_MAX_NAME 256                 /* bytes of a key or a tensor's name */
+#define WEIR_GGUF_MAX_HEADER (256u << 20)      /* bytes before the tensor data; published ones have under 32 MiB */
+#define WEIR_GGUF_MAX_NESTING 8                /* arrays in arrays; published files have none */
+#define WEIR_GGUF_CHUNK (256u << 10)           /* bytes of the header read at a time */
+#define WEIR_SAFETENSORS_MAX_HEADER 100000000  /* bytes of a header or an index: the format's own bound */
+#define WEIR_SAFETENSORS_MAX_TENSORS (1 << 18) /* of all shards; published ones, with every expert by itself, have under 200,000 */
+#define WEIR_MAX_FILES 1000                    /* shards of a checkpoint, each an open descriptor; published ones have under 200 */
+#define WEIR_MAX_CONFIG (1 << 20)              /* bytes of a config.json; published ones have under 64 KiB */
+#define WEIR_MAX_SETTINGS 65536                /* settings of a config.json, as WEIR_GGUF_MAX_KV */
 #define WEIR_MAX_LAYERS 1024
 #define WEIR_MAX_WIDTH (1 << 20) /* any one dimension of a model but the vocabulary */
 #define WEIR_MAX_VOCAB (1 << 22)
