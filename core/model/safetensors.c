@@ -57,9 +57,11 @@ typedef struct entry {
 static bool read_count(weir__json *j, const entry *e, const char *what, int64_t *v) {
     weir__string s;
     char shown[48];
+    *v = 0;
+    if (weir__json_peek(j) == WEIR__JSON_ARRAY || weir__json_peek(j) == WEIR__JSON_OBJECT)
+        return entry_fail(j, e, "%s: found no number", what);
     if (!weir__json_slice(j, &s))
         return false;
-    *v = 0;
     for (size_t i = 0; i < s.size; i++) {
         if (s.size > DIGITS || s.data[i] < '0' || s.data[i] > '9')
             return entry_fail(j, e, "%s: found %s, wanted a whole number of at most %d digits", what,

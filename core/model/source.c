@@ -1,10 +1,11 @@
 /* source.c: what checkpoints of every format have in common (source.h): choosing the format, finding tensors, reading them. */
+#include "safetensors.h"
 #include "source_internal.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
-static const weir__format_ops *const formats[WEIR__FORMATS] = {[WEIR__FORMAT_GGUF] = &weir__gguf_format};
+static const weir__format_ops *const formats[WEIR__FORMATS] = {
+    [WEIR__FORMAT_GGUF] = &weir__gguf_format, [WEIR__FORMAT_SAFETENSORS] = &weir__safetensors_format};
 
 static int found_twice(const weir__source *src, const weir__tensor *t, weir_error **error) {
     char shown[128];
@@ -25,17 +26,22 @@ static int index_tensors(weir__source *src, weir_error **error) {
     return WEIR_OK;
 }
 
+static int open_format(weir__source *src, weir_error **error) {
+    int code = weir__source_choose(src->system, src->path, &src->format, &src->main, error);
+    if (code)
+        return code;
+    src->ops = formats[src->format];
+    code = src->ops->open(src, error);
+    return code ? code : index_tensors(src, error);
+}
+
 int weir__source_open(weir_system *s, const char *path, weir__source **out, weir_error **error) {
     weir__source *src = weir__alloc(s, sizeof *src);
     if (!src)
         return weir_fail(error, WEIR_ENOMEM, "%s: no memory", path);
     src->system = s;
-    src->format = WEIR__FORMAT_GGUF;
-    src->ops = formats[src->format];
     src->path = weir__strdup(s, path);
-    int code = src->path ? src->ops->open(src, error) : weir_fail(error, WEIR_ENOMEM, "%s: no memory", path);
-    if (!code)
-        code = index_tensors(src, error);
+    int code = src->path ? open_format(src, error) : weir_fail(error, WEIR_ENOMEM, "%s: no memory", path);
     if (code)
         weir__source_free(src);
     else
@@ -46,11 +52,13 @@ int weir__source_open(weir_system *s, const char *path, weir__source **out, weir
 void weir__source_free(weir__source *src) {
     if (!src)
         return;
-    src->ops->free(src);
+    if (src->ops)
+        src->ops->free(src);
     weir__index_fini(src->system, &src->index);
     weir__free(src->system, src->tensors);
     weir__free(src->system, src->files);
     weir__free(src->system, src->path);
+    weir__free(src->system, src->main);
     weir__free(src->system, src);
 }
 
@@ -78,8 +86,8 @@ int weir__source_family(const weir__source *src, weir__string *name, weir_error 
     weir__value v;
     src->ops->get(src, src->ops->family_key, &v);
     if (v.kind != WEIR__TEXT)
-        return weir_fail(error, WEIR_EFORMAT, "%s: key \"%s\": %s, wanted a string", src->path, src->ops->family_key,
-                         v.kind == WEIR__ABSENT ? "not found, but needed" : "found no string");
+        return weir_fail(error, WEIR_EFORMAT, "%s: key \"%s\": %s", src->settings_path ? src->settings_path : src->main,
+                         src->ops->family_key, v.kind == WEIR__ABSENT ? "not found, but needed" : "found no string");
     *name = v.text;
     return WEIR_OK;
 }
@@ -92,6 +100,13 @@ void weir__source_element(const weir__source *src, const char *key, uint64_t i, 
 }
 int weir__source_each(const weir__source *src, weir__setting_fn *fn, void *data, weir_error **error) {
     return src->ops->each(src, fn, data, error);
+}
+
+const char *weir__tensor_type_name(int type) {
+    unsigned bits;
+    const weir_type_info *info = weir_type_any(type);
+    const char *name = info ? info->name : weir__safetensors_type(type, &bits);
+    return name ? name : "unknown";
 }
 
 size_t weir__source_tensor_count(const weir__source *src) {

@@ -16,9 +16,9 @@ enum weir__format { WEIR__FORMAT_GGUF, WEIR__FORMAT_SAFETENSORS, WEIR__FORMATS }
 /* A tensor as its file has it. */
 typedef struct weir__tensor {
     weir__string name;
-    int type; /* GGUF's number; weir_type_any knows it */
-    unsigned n_dims;
-    int64_t dims[WEIR_MAX_DIMS]; /* dims[0] is the row length; unused ones are 1 */
+    int type; /* GGUF's number, which weir_type_any knows, or from 1000 on one of safetensors' that GGUF has not; weir__tensor_type_name */
+    unsigned n_dims;             /* safetensors: may be 0 */
+    int64_t dims[WEIR_MAX_DIMS]; /* dims[0] is the row length; unused ones are 1. Safetensors: may be 0 */
     uint32_t file;               /* of a split or sharded checkpoint: which one */
     uint64_t offset, size;       /* in that file, bytes; inside the file (checked) */
 } weir__tensor;
@@ -32,8 +32,8 @@ typedef struct weir__value {
     uint64_t count;    /* LIST: elements */
 } weir__value;
 
-/* Opens a GGUF file (any part of a split one: the others are found by its name), a folder with config.json and safetensors, one of its .safetensors files, or
- * its index. Errors name the file and the key or tensor, the value found and the value wanted: ENOENT (a missing part by name), EIO, EFORMAT, EUNSUPPORTED,
+/* Opens a GGUF file (any part of a split one: the others are found by its name), a folder with config.json and safetensors or with one GGUF, a .safetensors file
+ * (a shard: all of them), or an index of shards. Errors name the file and the key or tensor, the value found and the value wanted: ENOENT (a missing part by name), EIO, EFORMAT, EUNSUPPORTED,
  * ENOMEM. */
 WEIR_API int weir__source_open(weir_system *s, const char *path, weir__source **out, weir_error **error);
 WEIR_API void weir__source_free(weir__source *src); /* NULL does nothing */
@@ -55,6 +55,7 @@ WEIR_API int weir__source_each(const weir__source *src, weir__setting_fn *fn, vo
 
 WEIR_API size_t weir__source_tensor_count(const weir__source *src);
 WEIR_API const weir__tensor *weir__source_tensor_at(const weir__source *src, size_t i);    /* NULL beyond the last */
+WEIR_API const char *weir__tensor_type_name(int type);                                     /* "q4_k", "f8_e4m3"; never NULL */
 WEIR_API const weir__tensor *weir__source_find(const weir__source *src, const char *name); /* NULL if absent */
 /* Reads `size` bytes at `offset` of a tensor's data into `to` with pread. EIO, EFORMAT (the file ended: it shrank). */
 WEIR_API int weir__source_read(const weir__source *src, const weir__tensor *t, uint64_t offset, void *to, size_t size, weir_error **error);

@@ -33,7 +33,7 @@ static int gather(weir__source *src, const weir__parts *p, weir_error **error) {
 
 static int open_parts(weir__source *src, weir_error **error) {
     weir__parts *p = NULL;
-    int code = weir__parts_open(src->system, src->path, &p, error);
+    int code = weir__parts_open(src->system, src->main, &p, error);
     src->data = p;
     return code ? code : gather(src, p, error);
 }

@@ -21,12 +21,18 @@ typedef struct weir__format_ops {
 
 extern const weir__format_ops weir__gguf_format, weir__safetensors_format;
 
+/* From a path to the file that the checkpoint is opened by (owned by the caller) and its format. A folder has one checkpoint: safetensors with config.json, or one
+ * GGUF. ENOENT, EIO; EINVAL: a folder with several, which are listed; EUNSUPPORTED: another program's file, by what it is. */
+int weir__source_choose(weir_system *s, const char *path, enum weir__format *format, char **main, weir_error **error);
+
 struct weir__source {
     weir_system *system;
     const weir__format_ops *ops;
     enum weir__format format;
-    char *path;        /* owned */
-    weir__file *files; /* [n_files] owned; each path is owned by `data` */
+    char *path;                /* owned: what was opened, maybe a folder */
+    char *main;                /* owned: the file that it is opened by */
+    const char *settings_path; /* the file that has the settings; owned by `data`, NULL: main */
+    weir__file *files;         /* [n_files] owned; each path is owned by `data` */
     uint32_t n_files;
     weir__tensor *tensors; /* [n_tensors] owned; names are owned by `data` */
     size_t n_tensors;
