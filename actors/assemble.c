@@ -187,7 +187,7 @@ static int have_file(weir_actor *self, weir_error **error) {
     if (code)
         return code;
     if (!m->checkpoint)
-        return ask(self, WEIR__RESIDENCY, m->open, weir_pack(m->system, "s", m->path), false, on_opened);
+        return ask(self, WEIR__RESIDENCY, m->open, weir_pack(m->system, "si", m->path, (int64_t)m->quant), false, on_opened);
     p->ready = true;
     choose_options(m);
     return WEIR_OK;

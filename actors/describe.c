@@ -13,10 +13,19 @@ static void put_int(weir_writer *w, const char *key, uint64_t value) {
     weir_write_uint(w, value);
 }
 
-static void put_gguf_string(weir_writer *w, const char *key, const weir__gguf *g, const char *from) {
-    weir__string s;
-    if (weir__gguf_find(g, from) && !weir__gguf_get_string(g, from, true, &s, NULL))
-        put_str(w, key, s.data, s.size);
+static void put_text(weir_writer *w, const char *key, const char *text) {
+    if (text)
+        put_str(w, key, text, strlen(text));
+}
+
+static void put_source(weir_writer *w, const weir__source *src) {
+    weir__value name;
+    weir__string text;
+    weir__source_get(src, "general.name", &name);
+    if (name.kind == WEIR__TEXT)
+        put_str(w, "name", name.text.data, name.text.size);
+    if (weir__source_template(src, NULL, &text))
+        put_str(w, "template", text.data, text.size);
 }
 
 static void put_tokenizer(weir_writer *w, const weir__tokenizer *t) {
@@ -32,7 +41,7 @@ static void put_tokenizer(weir_writer *w, const weir__tokenizer *t) {
 
 weir_body *weir__model_describe(const weir__model *m) {
     const weir__config *c = weir__checkpoint_config(m->checkpoint);
-    const weir__gguf *g = weir__checkpoint_gguf(m->checkpoint);
+    const weir__source *src = weir__checkpoint_source(m->checkpoint);
     weir_writer *w = weir_write_begin(m->system);
     weir_write_map(w);
     for (int i = 0; i < WEIR__MEMBERS; i++)
@@ -58,9 +67,9 @@ weir_body *weir__model_describe(const weir__model *m) {
     put_str(w, "device", weir__device_detail(m->device), strlen(weir__device_detail(m->device)));
     put_str(w, "activations", m->options.activations_f32 ? "f32" : "int8", m->options.activations_f32 ? 3 : 4);
     put_str(w, "kv", m->options.kv_f32 ? "f32" : "f16", 3);
-    put_gguf_string(w, "architecture", g, "general.architecture");
-    put_gguf_string(w, "name", g, "general.name");
-    put_gguf_string(w, "template", g, "tokenizer.chat_template");
+    put_text(w, "architecture", weir__checkpoint_family(m->checkpoint)->name);
+    put_text(w, "warning", weir__checkpoint_warning(m->checkpoint));
+    put_source(w, src);
     put_tokenizer(w, weir__checkpoint_tokenizer(m->checkpoint, NULL));
     weir_write_close(w);
     return weir_write_end(w);

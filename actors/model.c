@@ -50,6 +50,24 @@ static bool option_choice(weir_cursor o, const char *key, const char *normal, bo
     return false;
 }
 
+/* Type to which weights are quantised while they are loaded. */
+static bool option_quant(weir_cursor o, int *quant, weir_error **error) {
+    const char *text = NULL;
+    size_t size = 0;
+    char name[32];
+    *quant = -1;
+    if (!weir__option_bytes(o, "quant", &text, &size, error))
+        return false;
+    if (!size)
+        return true;
+    snprintf(name, sizeof name, "%.*s", (int)size, text);
+    *quant = weir_type_find(name);
+    if (*quant >= 0 && weir_type_writes(*quant) && weir_type_get(*quant))
+        return true;
+    weir_fail(error, WEIR_EINVAL, "option \"quant\" is \"%s\", wanted f32, f16, bf16, q4_0, q4_1, q5_0, q5_1 or q8_0", name);
+    return false;
+}
+
 static int read_load(weir__model *m, const weir_body *body, int64_t *threads, weir_error **error) {
     weir_cursor c = weir_read(body, NULL), o = weir__options(body, 1);
     const char *name;
@@ -69,7 +87,7 @@ static int read_load(weir__model *m, const weir_body *body, int64_t *threads, we
               weir__option_int(o, "restarts", 0, WEIR__MOST_RESTARTS, &m->intensity, error) &&
               weir__option_double(o, "drain", 0, 1e6, &drain, error) &&
               option_choice(o, "activations", "int8", &m->options.activations_f32, error) &&
-              option_choice(o, "kv", "f16", &m->options.kv_f32, error);
+              option_choice(o, "kv", "f16", &m->options.kv_f32, error) && option_quant(o, &m->quant, error);
     if (!ok)
         return WEIR_EINVAL;
     m->options.tile = (uint32_t)tile;

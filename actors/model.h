@@ -31,6 +31,7 @@ typedef struct weir__model {
     weir__member members[WEIR__MEMBERS];
     weir__forward_options options;
     int64_t context; /* asked for, 0: default */
+    int quant;       /* type to which weights are quantised while they are loaded, -1: none */
     weir_address progress;
     char path[4096];
     bool loading, loaded, stopping;

@@ -10,6 +10,7 @@ typedef struct job {
     int (*finish)(struct job *j, weir_actor *self); /* on the loop, after success: answers */
     /* open */
     char *path;
+    int quant; /* type, -1: none */
     weir__checkpoint *checkpoint;
     /* fetch */
     uint32_t ordinal;
@@ -122,7 +123,7 @@ static void on_work_done(weir_actor *self, const weir_message *m) {
 
 static int open_work(void *data) {
     job *j = data;
-    return weir__checkpoint_open(j->system, j->path, &j->checkpoint, &j->error);
+    return weir__checkpoint_open(j->system, j->path, j->quant, &j->checkpoint, &j->error);
 }
 
 static int open_finish(job *j, weir_actor *self) {
@@ -138,6 +139,7 @@ static void on_open(weir_actor *self, const weir_message *m) {
     residency *r = weir_state(self);
     const char *path;
     size_t size;
+    int64_t quant = -1;
     weir_cursor c = weir_read(weir_message_body(m), NULL);
     if (!weir_read_bytes(&c, &path, &size)) {
         weir_reply_error(self, m, weir_error_new(WEIR_ETYPE, NULL, NULL, "open: wanted a path"));
@@ -146,6 +148,8 @@ static void on_open(weir_actor *self, const weir_message *m) {
     job *j = job_new(self, m, open_finish);
     if (!j)
         return;
+    weir_read_int(&c, &quant);
+    j->quant = (int)quant;
     j->path = weir__alloc(r->system, size + 1);
     if (j->path)
         __builtin_memcpy(j->path, path, size);

@@ -486,11 +486,12 @@ typedef struct weir_load_options {
     unsigned tile;    /**< rows that go through a unit together; 0: 512. Never changes a bit of the result */
     bool activations_f32;                                        /**< products in float instead of int8 activations: slow, for reference */
     bool kv_f32;                                                 /**< KV cache in f32 instead of f16 */
+    const char *quant; /**< type to which float weights are quantised while they are loaded ("q8_0"); NULL: none */
     void (*progress)(void *data, uint64_t done, uint64_t total); /**< bytes packed; on the loop's thread; may be NULL */
     void *data;                                                  /**< handed to progress */
 } weir_load_options;
 
-/** Loads a model: a GGUF file, or a name kept by `weir fetch` (in ${XDG_DATA_HOME:-~/.local/share}/weir/models). Runs the loop until it is
+/** Loads a model: a GGUF file, a folder of safetensors, or a name kept by `weir fetch` (in ${XDG_DATA_HOME:-~/.local/share}/weir/models). Runs the loop until it is
  * ready. ENOENT, EFORMAT, EUNSUPPORTED (naming file, key or tensor, found, wanted), ENOMEM, EBUSY. */
 WEIR_API int weir_model_load(weir_system *s, const char *model, const weir_load_options *options, weir_model **out, weir_error **error);
 /** How an asynchronous load ended: the model, or NULL and why (borrowed; ESTOPPING: the system stopped meanwhile). */

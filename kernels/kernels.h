@@ -49,18 +49,22 @@ const weir_type_info *weir_type_get(int type); /* NULL: unknown */
 /* Name of any GGUF type number, known to weir or not ("q6_k", "iq2_xxs"), with block and bytes for size checks; NULL: no such type. */
 __attribute__((visibility("default"))) const weir_type_info *weir_type_any(int type);
 
+/* The number of a type by its name, "q8_0"; -1: no such type. */
+__attribute__((visibility("default"))) int weir_type_find(const char *name);
+
 /* Bytes of an [n][k] matrix packed in panels of 16 rows, n padded to 16; 0: k is no multiple of the block, or overflow. Multiple of 64. */
 size_t weir_packed_size(int type, int64_t n, int64_t k);
 /* Bytes of one row of k activations in int8 blocks of 32 (scale, integer sum, scale * sum, values) or 256 (scale, sums of 16, values). k a multiple of
  * `block`. */
 size_t weir_act_size(int block, int64_t k);
 
-/* Values of k weights, a multiple of the type's block, from a file's blocks at any alignment: exactly what every kernel takes them for. Any type that
- * weir_type_get knows. */
+/* Values of k weights, a multiple of the type's block, from a file's blocks at any alignment: exactly what every kernel takes them for. Types: those
+ * that weir_type_reads. */
 void weir_dequantise(int type, const void *blocks, int64_t k, float *values);
 /* A file's blocks of k values, a multiple of the type's block: the bytes that gguf-py (the reference of GGUF) makes. Types: f32, f16, bf16, q4_0, q4_1, q5_0,
  * q5_1, q8_0 (weir_type_writes). */
 void weir_quantise(int type, const float *values, int64_t k, void *blocks);
+bool weir_type_reads(int type);
 bool weir_type_writes(int type);
 
 /* ---- the step block: all that varies from step to step, in device memory, written by the host before the step is submitted ---- */
@@ -240,6 +244,7 @@ typedef struct weir_rope {
     const float *factors;        /* factors: [dim / 2] */
 } weir_rope;
 /* frequency[dim / 2], radians a position, in double with our own functions: the same bits everywhere. */
+double weir_log(double x); /* natural logarithm of a normal x > 0, in double: the same bits everywhere */
 void weir_rope_frequencies(const weir_rope *rope, double *frequency);
 
 /* Rotary tables: scale * cosine and scale * sine of position * frequency[i], computed in double with our own functions, rounded once. out:

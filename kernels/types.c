@@ -1,6 +1,8 @@
 /* types.c: the table of weight types (numbers, names, block sizes) and the sizes of what is made from them. Knows no instruction set. */
 #include "kernels.h"
 
+#include <string.h>
+
 enum { PANEL_ROWS = 16, ACT_BLOCK_BYTES = 48, ACT_BLOCK_K_BYTES = 304, PACKED_ALIGN = 64 };
 
 /* Numbers, names and block formats as the GGUF specification and ggml.h define them; panel_bytes is 0 where weir does not run the type. */
@@ -48,6 +50,13 @@ const weir_type_info *weir_type_any(int type) {
 const weir_type_info *weir_type_get(int type) {
     const weir_type_info *info = weir_type_any(type);
     return info && info->panel_bytes ? info : NULL;
+}
+
+int weir_type_find(const char *name) {
+    for (int i = 0; i < WEIR_TYPES; i++)
+        if (types[i].name && strcmp(types[i].name, name) == 0)
+            return i;
+    return -1;
 }
 
 size_t weir_packed_size(int type, int64_t n, int64_t k) {

@@ -166,7 +166,7 @@ static opened *opened_new(lua_State *L, binding *b, const char *path) {
 static void push_verdict(lua_State *L, binding *b, const char *path) {
     weir__checkpoint *c = NULL;
     weir_error *e = NULL;
-    if (weir__checkpoint_open(b->system, path, &c, &e) != WEIR_OK) {
+    if (weir__checkpoint_open(b->system, path, -1, &c, &e) != WEIR_OK) {
         push_error(L, e);
         weir_error_free(e);
         lua_setfield(L, -2, "error");

@@ -2,13 +2,17 @@
 #include "model.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
 struct weir__checkpoint {
     atomic_uint refs;
     weir_system *system;
-    weir__gguf *gguf;
-    const weir__arch *arch;
+    weir__source *source;
+    const weir__family *family;
     weir__config config;
+    int quant;         /* -1: none */
+    char warning[160]; /* "": none */
     weir__group group; /* the decoder; architectures with several groups bring their own array */
     weir__graph graph;
     weir__unit_plan *units; /* [graph.units + 1] */
@@ -35,40 +39,41 @@ void weir__checkpoint_unref(weir__checkpoint *c) {
         return;
     weir__tokenizer_free(c->tokenizer);
     weir_error_free(c->no_tokenizer);
-    weir__gguf_free(c->gguf);
+    weir__config_fini(c->system, &c->config);
+    weir__source_free(c->source);
     weir__free(c->system, c->units);
     weir__free(c->system, c);
 }
 
-static int find_arch(weir__checkpoint *c, weir_error **error) {
-    weir__string name;
-    int code = weir__gguf_get_string(c->gguf, "general.architecture", true, &name, error);
-    if (code)
-        return code;
-    c->arch = weir__arch_find(name);
-    if (!c->arch)
-        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: architecture \"%.*s\" is not supported (supported: %s)", weir__gguf_path(c->gguf),
-                         (int)(name.size < 64 ? name.size : 64), name.data, weir__arch_names());
-    return WEIR_OK;
+/* Tensors that no unit has and that change nothing: tables that old checkpoints carry, rotary factors (read by weir__config_rope), a head that is tied. */
+static bool harmless(const weir__checkpoint *c, const weir__tensor *t) {
+    static const char table[] = ".rotary_emb.inv_freq";
+    char name[96];
+    snprintf(name, sizeof name, "%.*s", (int)t->name.size, t->name.data);
+    size_t n = strlen(name), ending = sizeof table - 1;
+    if (weir__source_format(c->source) == WEIR__FORMAT_GGUF)
+        return c->config.rope_factors && strcmp(name, "rope_freqs.weight") == 0;
+    return (n > ending && strcmp(name + n - ending, table) == 0) || (c->config.tied && strcmp(name, "lm_head.weight") == 0);
 }
 
 /* A tensor that no unit uses (a bias, a norm of another family) would change the result: such a file is refused. */
 static int check_all_used(const weir__checkpoint *c, weir_error **error) {
-    size_t n = weir__gguf_tensor_count(c->gguf), first = 0;
-    bool *used = weir__alloc(c->system, n * sizeof *used);
+    size_t n = weir__source_tensor_count(c->source), first = 0;
+    const char *path = weir__source_path(c->source);
+    bool *used = weir__alloc(c->system, n * sizeof *used + 1);
     if (!used)
-        return weir_fail(error, WEIR_ENOMEM, "%s: no memory for %zu tensors", weir__gguf_path(c->gguf), n);
+        return weir_fail(error, WEIR_ENOMEM, "%s: no memory for %zu tensors", path, n);
     for (uint32_t u = 0; u <= c->graph.units; u++)
         for (uint32_t i = 0; i < c->units[u].count; i++)
-            used[c->units[u].tensors[i].source - weir__gguf_tensor_at(c->gguf, 0)] = true;
-    while (first < n && used[first])
+            used[c->units[u].tensors[i].source - weir__source_tensor_at(c->source, 0)] = true;
+    while (first < n && (used[first] || harmless(c, weir__source_tensor_at(c->source, first))))
         first++;
     weir__free(c->system, used);
     if (first == n)
         return WEIR_OK;
-    weir__string name = weir__gguf_tensor_at(c->gguf, first)->name;
-    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is not used by architecture \"%s\"", weir__gguf_path(c->gguf),
-                     (int)name.size, name.data, c->arch->name);
+    weir__string name = weir__source_tensor_at(c->source, first)->name;
+    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is not used by architecture \"%s\"", path, (int)name.size, name.data,
+                     c->family->name);
 }
 
 static int plan_units(weir__checkpoint *c, weir_error **error) {
@@ -76,19 +81,29 @@ static int plan_units(weir__checkpoint *c, weir_error **error) {
     c->graph = (weir__graph){.n_groups = 1, .output = 0, .groups = &c->group, .units = c->group.units};
     c->units = weir__alloc(c->system, sizeof *c->units * (c->graph.units + 1));
     if (!c->units)
-        return weir_fail(error, WEIR_ENOMEM, "%s: no memory for the plan of %u units", weir__gguf_path(c->gguf), c->graph.units);
+        return weir_fail(error, WEIR_ENOMEM, "%s: no memory for the plan of %u units", weir__source_path(c->source), c->graph.units);
     for (uint32_t u = 0; u <= c->graph.units; u++) {
-        int code = c->arch->plan(c, u, &c->units[u], error);
+        int code = weir__decoder_plan(c, u, &c->units[u], error);
         if (code)
             return code;
     }
     return check_all_used(c, error);
 }
 
+/* config.json says that the head is a matrix of its own, and there is none. */
+static void look_for_oddities(weir__checkpoint *c) {
+    weir__value v = {0};
+    if (weir__source_format(c->source) == WEIR__FORMAT_SAFETENSORS)
+        weir__source_get(c->source, "tie_word_embeddings", &v);
+    if (c->config.tied && v.kind == WEIR__BOOLEAN && !v.integer)
+        snprintf(c->warning, sizeof c->warning,
+                 "tie_word_embeddings is false, but there is no tensor \"lm_head.weight\": the embedding table is the head");
+}
+
 /* A file whose tokeniser is unknown still runs on token ids. */
 static int make_tokenizer(weir__checkpoint *c, weir_error **error) {
     weir_error *why = NULL;
-    int code = weir__gguf_tokenizer(c->gguf, &c->tokenizer, &why);
+    int code = weir__source_tokenizer(c->source, &c->tokenizer, &why);
     if (code == WEIR_EUNSUPPORTED) {
         c->no_tokenizer = why;
         return WEIR_OK;
@@ -100,17 +115,20 @@ static int make_tokenizer(weir__checkpoint *c, weir_error **error) {
     return code;
 }
 
-int weir__checkpoint_open(weir_system *s, const char *path, weir__checkpoint **out, weir_error **error) {
-    weir__checkpoint *c = weir__alloc(s, sizeof *c);
-    if (!c)
-        return weir_fail(error, WEIR_ENOMEM, "%s: no memory", path);
-    c->refs = 1;
-    c->system = s;
-    int code = weir__gguf_open(s, path, &c->gguf, error);
+static int check_quant(const weir__checkpoint *c, weir_error **error) {
+    if (c->quant < 0 || (weir_type_writes(c->quant) && weir_type_get(c->quant)))
+        return WEIR_OK;
+    return weir_fail(error, WEIR_EINVAL, "%s: weights cannot be quantised to type %d", weir__source_path(c->source), c->quant);
+}
+
+static int fill(weir__checkpoint *c, const char *path, weir_error **error) {
+    int code = weir__source_open(c->system, path, &c->source, error);
     if (!code)
-        code = find_arch(c, error);
+        code = check_quant(c, error);
     if (!code)
-        code = c->arch->configure(c->gguf, &c->config, error);
+        code = weir__family_of(c->source, &c->family, error);
+    if (!code)
+        code = weir__config_read(c->source, c->family, &c->config, error);
     if (!code)
         code = plan_units(c, error);
     if (!code)
@@ -118,6 +136,19 @@ int weir__checkpoint_open(weir_system *s, const char *path, weir__checkpoint **o
     if (!code && c->tokenizer && weir__tokenizer_size(c->tokenizer) > (size_t)c->config.vocab)
         code = weir_fail(error, WEIR_EFORMAT, "%s: the tokeniser has %zu pieces, the model %d", path, weir__tokenizer_size(c->tokenizer),
                          c->config.vocab);
+    if (!code)
+        look_for_oddities(c);
+    return code;
+}
+
+int weir__checkpoint_open(weir_system *s, const char *path, int quant, weir__checkpoint **out, weir_error **error) {
+    weir__checkpoint *c = weir__alloc(s, sizeof *c);
+    if (!c)
+        return weir_fail(error, WEIR_ENOMEM, "%s: no memory", path);
+    c->refs = 1;
+    c->system = s;
+    c->quant = quant;
+    int code = fill(c, path, error);
     if (code)
         weir__checkpoint_unref(c);
     else
@@ -128,14 +159,20 @@ int weir__checkpoint_open(weir_system *s, const char *path, weir__checkpoint **o
 weir_system *weir__checkpoint_system(const weir__checkpoint *c) {
     return c->system;
 }
-const weir__gguf *weir__checkpoint_gguf(const weir__checkpoint *c) {
-    return c->gguf;
+const weir__source *weir__checkpoint_source(const weir__checkpoint *c) {
+    return c->source;
+}
+int weir__checkpoint_quant(const weir__checkpoint *c) {
+    return c->quant;
+}
+const char *weir__checkpoint_warning(const weir__checkpoint *c) {
+    return *c->warning ? c->warning : NULL;
 }
 const weir__config *weir__checkpoint_config(const weir__checkpoint *c) {
     return &c->config;
 }
-const weir__arch *weir__checkpoint_arch(const weir__checkpoint *c) {
-    return c->arch;
+const weir__family *weir__checkpoint_family(const weir__checkpoint *c) {
+    return c->family;
 }
 const weir__graph *weir__checkpoint_graph(const weir__checkpoint *c) {
     return &c->graph;

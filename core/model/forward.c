@@ -18,26 +18,29 @@ static void *carve(carver *c, size_t bytes) {
     return c->base ? c->base + at : NULL;
 }
 
+/* Room for rows of activations; blocks of 32 take more than blocks of 256. */
+static void *carve_acts(const weir__forward *f, carver *m, size_t block, size_t rows, size_t width) {
+    return f->options.activations_f32 || width % block ? NULL : carve(m, rows * weir_act_size((int)block, (int64_t)width));
+}
+
 static void carve_workspace(weir__forward *f, carver *m) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
     size_t T = f->options.tile, P = f->options.context, H = (size_t)c->width, A = (size_t)f->q_width, splits;
     size_t rows = T > f->out_tile ? T : f->out_tile; /* the head's norm uses the same space */
-    bool acts = !f->options.activations_f32;
     weir__workspace *w = &f->w;
     splits = (P + WEIR_ATTENTION_SPLIT - 1) / WEIR_ATTENTION_SPLIT;
     w->x = carve(m, P * H * sizeof(float));
     w->normed = carve(m, rows * H * sizeof(float));
-    w->normed_acts = acts && H % 32 == 0 ? carve(m, rows * weir_act_size(32, (int64_t)H)) : NULL;
-    w->normed_acts_k = acts && H % 256 == 0 ? carve(m, rows * weir_act_size(256, (int64_t)H)) : NULL;
+    w->normed_acts = carve_acts(f, m, 32, rows, H);
+    w->normed_acts_k = carve_acts(f, m, 256, rows, H);
     w->qkv = carve(m, T * (size_t)f->qkv_width * sizeof(float));
     w->attention = carve(m, T * A * sizeof(float));
-    /* blocks of 32 are the larger form */
-    w->attention_acts = acts && A % 32 == 0 ? carve(m, T * weir_act_size(32, (int64_t)A)) : NULL;
+    w->attention_acts = carve_acts(f, m, 32, T, A);
     w->hidden = carve(m, T * (size_t)c->ffn * sizeof(float));
-    w->hidden_acts = acts && c->ffn % 32 == 0 ? carve(m, T * weir_act_size(32, c->ffn)) : NULL;
+    w->hidden_acts = carve_acts(f, m, 32, T, (size_t)c->ffn);
     w->partial = carve(m, weir_attention_workspace(c->heads, c->head_dim, (int)splits));
-    w->frequency = carve(m, (size_t)c->rope_dim / 2 * sizeof(double));
-    w->rope = carve(m, P * (size_t)c->rope_dim * sizeof(float));
+    w->frequency = carve(m, (size_t)c->rope.dim / 2 * sizeof(double));
+    w->rope = carve(m, P * (size_t)c->rope.dim * sizeof(float));
     w->logits = carve(m, f->out_tile * (size_t)c->vocab * sizeof(float));
     w->sampling = carve(m, weir_sample_workspace(c->vocab) * weir__device_threads(f->device));
 }
@@ -115,41 +118,31 @@ static int new_list(weir__forward *f, const char *name, weir__list **out, weir_e
     return code;
 }
 
-static int record_begin(weir__forward *f, weir_error **error) {
+/* A list that begins with moving to the next tile, or output tile (1). */
+static int tiled_list(weir__forward *f, const char *name, int32_t outputs, weir__list **out, weir_error **error) {
+    weir_k_tile tile = {f->step, outputs};
+    int code = new_list(f, name, out, error);
+    return code ? code : weir__list_add(*out, WEIR_K_tile, &tile, true, error);
+}
+
+static int record_tables(weir__forward *f, weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
-    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
-    weir_k_rope_table table = {f->w.rope, (int32_t)f->options.context, c->rope_dim, f->w.frequency, 1};
-    weir_rope_frequencies(&(weir_rope){.base = c->rope_base, .dim = c->rope_dim}, f->w.frequency);
+    weir_k_rope_table table = {f->w.rope, (int32_t)f->options.context, c->rope.dim, f->w.frequency, c->rope_scale};
     int code = new_list(f, "tables", &f->tables, error);
-    if (!code)
-        code = weir__list_add(f->tables, WEIR_K_rope_table, &table, true, error);
-    weir_k_tile tile = {f->step, 0};
-    if (!code)
-        code = new_list(f, "begin", &f->begin, error);
-    if (!code)
-        code = weir__list_add(f->begin, WEIR_K_tile, &tile, true, error);
-    weir_k_embed embed = {f->step, weir__plan_weight(weir__checkpoint_unit(f->checkpoint, units), 0, weir__forward_slot(f, units)), f->w.x,
-                          0};
-    return code ? code : weir__list_add(f->begin, WEIR_K_embed, &embed, true, error);
+    if (code || c->rope.dim == 0)
+        return code;
+    weir_rope_frequencies(&c->rope, f->w.frequency);
+    return weir__list_add(f->tables, WEIR_K_rope_table, &table, true, error);
+}
+
+static int record_begin(weir__forward *f, weir_error **error) {
+    int code = tiled_list(f, "begin", 0, &f->begin, error);
+    return code ? code : weir__record_embedding(f, f->begin, error);
 }
 
 static int record_normed(weir__forward *f, weir_error **error) {
-    const weir__config *c = weir__checkpoint_config(f->checkpoint);
-    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
-    weir_k_tile tile = {f->step, 0};
-    weir_k_rmsnorm norm = {.step = f->step,
-                           .x = f->w.x,
-                           .x_rows = WEIR_ROWS_PASS,
-                           .width = c->width,
-                           .weight_base = weir__forward_slot(f, units),
-                           .weight_offset = weir__checkpoint_unit(f->checkpoint, units)->tensors[1].offset,
-                           .eps = c->norm_eps,
-                           .y_rows = WEIR_ROWS_TILE,
-                           .y = f->w.normed};
-    int code = new_list(f, "normed", &f->normed, error);
-    if (!code)
-        code = weir__list_add(f->normed, WEIR_K_tile, &tile, true, error);
-    return code ? code : weir__list_add(f->normed, WEIR_K_rmsnorm, &norm, true, error);
+    int code = tiled_list(f, "normed", 0, &f->normed, error);
+    return code ? code : weir__record_final_norm(f, f->normed, error);
 }
 
 static int record_units(weir__forward *f, weir_error **error) {
@@ -158,12 +151,9 @@ static int record_units(weir__forward *f, weir_error **error) {
     if (!f->units)
         return weir_fail(error, WEIR_ENOMEM, "no memory for %u lists", units);
     for (uint32_t u = 0; u < units; u++) {
-        weir_k_tile tile = {f->step, 0};
-        int code = new_list(f, weir__checkpoint_unit(f->checkpoint, u)->path, &f->units[u], error);
+        int code = tiled_list(f, weir__checkpoint_unit(f->checkpoint, u)->path, 0, &f->units[u], error);
         if (!code)
-            code = weir__list_add(f->units[u], WEIR_K_tile, &tile, true, error);
-        if (!code)
-            code = weir__checkpoint_arch(f->checkpoint)->record(f, u, f->units[u], error);
+            code = weir__record_unit(f, u, f->units[u], error);
         if (code)
             return code;
     }
@@ -172,30 +162,9 @@ static int record_units(weir__forward *f, weir_error **error) {
 
 static int record_finish(weir__forward *f, weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
-    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
-    const weir__unit_plan *p = weir__checkpoint_unit(f->checkpoint, units);
-    void *const *slot = weir__forward_slot(f, units);
-    weir_k_tile tile = {f->step, 1};
-    int code = new_list(f, "finish", &f->finish, error);
+    int code = tiled_list(f, "finish", 1, &f->finish, error);
     if (!code)
-        code = weir__list_add(f->finish, WEIR_K_tile, &tile, true, error);
-    if (!code)
-        code = weir__record_norm(f, f->finish, slot, p, 1, WEIR_ROWS_GATHER, error);
-    weir_weight head_weight = weir__plan_weight(p, c->tied ? 0 : 2, slot);
-    weir_k_matmul head = {f->step,
-                          head_weight,
-                          f->w.normed,
-                          weir__record_normed_acts(f, head_weight.type),
-                          c->width,
-                          WEIR_ROWS_OUT,
-                          f->w.logits,
-                          c->vocab,
-                          WEIR_ROWS_OUT,
-                          0,
-                          0,
-                          0};
-    if (!code)
-        code = weir__list_add(f->finish, WEIR_K_matmul, &head, true, error);
+        code = weir__record_head(f, f->finish, error);
     weir_k_sample sample = {f->step, f->w.logits, c->vocab, 0, f->w.sampling, (int32_t)weir__device_threads(f->device), 0};
     return code ? code : weir__list_add(f->finish, WEIR_K_sample, &sample, true, error);
 }
@@ -223,7 +192,7 @@ int weir__forward_new(weir__checkpoint *c, weir__device *d, const weir__forward_
     f->q_width = config->heads * config->head_dim;
     f->k_width = config->kv_heads * config->head_dim;
     f->qkv_width = f->q_width + 2 * f->k_width;
-    int (*const steps[])(weir__forward *, weir_error **) = {make_workspace, make_kv,       make_step,     record_begin,
+    int (*const steps[])(weir__forward *, weir_error **) = {make_workspace, make_kv,       make_step,     record_tables, record_begin,
                                                             record_units,   record_finish, record_normed, record_whole};
     int code = WEIR_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !code; i++)

@@ -12,22 +12,20 @@ typedef struct weir__forward_options {
     bool activations_f32, kv_f32;
 } weir__forward_options;
 
-/* Workspaces of one tile, all float [tile][..] or int8 activation rows; T: tile. A product takes the form that its weight's type wants
- * (weir__record_acts); rows of attention and hidden exist in the one form that the unit's next product takes. */
+/* Workspaces of one tile, all float [tile][..] or int8 activation rows; T: tile. */
 typedef struct weir__workspace {
-    float *x;             /* [context][H]: the residual stream of all rows of the pass */
-    float *normed;        /* [T][H] */
-    void *normed_acts;    /* [T] in blocks of 32; NULL: H is no multiple */
-    void *normed_acts_k;  /* [T] in blocks of 256; NULL: H is no multiple */
-    float *qkv;           /* [T][qkv_width] */
-    float *attention;     /* [T][heads * D] */
-    void *attention_acts; /* [T] in blocks of 32 or 256 */
-    float *hidden;        /* [T][ffn] */
-    void *hidden_acts;    /* [T] in blocks of 32 or 256 */
-    float *partial;       /* weir_attention_workspace */
-    double *frequency;    /* [rope_dim / 2] */
-    float *rope;          /* [context][rope_dim / 2][2] */
-    float *logits;        /* [out_tile][vocab] */
+    float *x;                          /* [context][H]: the residual stream of all rows of the pass */
+    float *normed;                     /* [T][H] */
+    void *normed_acts, *normed_acts_k; /* [T] in blocks of 32, of 256; NULL: H is no multiple */
+    float *qkv;                        /* [T][qkv_width] */
+    float *attention;                  /* [T][heads * D] */
+    void *attention_acts;              /* in whichever blocks the product takes that reads them */
+    float *hidden;                     /* [T][ffn] */
+    void *hidden_acts;
+    float *partial;    /* weir_attention_workspace */
+    double *frequency; /* [rope_dim / 2] */
+    float *rope;       /* [context][rope_dim / 2][2] */
+    float *logits;     /* [out_tile][vocab] */
     void *sampling;
 } weir__workspace;
 
@@ -58,17 +56,14 @@ void weir__forward_free(weir__forward *f); /* work under way keeps what it needs
 void weir__forward_set_base(weir__forward *f, uint32_t ordinal, weir__buffer *blob); /* only while no work reads it */
 void *const *weir__forward_slot(const weir__forward *f, uint32_t ordinal);
 
-/* ---- recording, for the architectures ---- */
+/* ---- recording: record.c ---- */
 
-/* Values in a block of the int8 activations that a product with weights of this type takes: 32 or 256; 0: it takes floats. */
-int32_t weir__record_acts(const weir__forward *f, int type);
-/* The normed rows as activations for weights of this type; NULL: it takes w.normed. */
-const void *weir__record_normed_acts(const weir__forward *f, int type);
-/* RMSNorm with vector `tensor` of unit plan p, in every form that the unit's products want: floats, blocks of 32, blocks of 256. x_rows: PASS or GATHER. */
-int weir__record_norm(const weir__forward *f, weir__list *l, void *const *slot, const weir__unit_plan *p, uint32_t tensor, int x_rows,
-                      weir_error **error);
-/* Attention of a layer over the tile: w.qkv to w.attention and, if the output product's weights (of type out_type) take them, w.attention_acts. */
-int weir__record_attention(const weir__forward *f, uint32_t layer, int out_type, weir__list *l, weir_error **error);
+int weir__record_unit(const weir__forward *f, uint32_t ordinal, weir__list *l, weir_error **error);
+int weir__record_embedding(const weir__forward *f, weir__list *l, weir_error **error);
+/* Final norm of the tile's rows into w.normed, as floats. */
+int weir__record_final_norm(const weir__forward *f, weir__list *l, weir_error **error);
+/* Final norm of the rows that want logits, and the logits. */
+int weir__record_head(const weir__forward *f, weir__list *l, weir_error **error);
 
 /* ---- one pass ---- */
 

@@ -1,7 +1,11 @@
-/* plan.c: which tensors make a unit, where their packed forms lie in its blob, and how they are read and packed (model.h). */
+/* plan.c: a unit's tensors: checks of shape and type, places in the blob, reading and packing (model.h). */
 #include "model.h"
 
 #include <stdio.h>
+
+static const char *path_of(const weir__checkpoint *c) {
+    return weir__source_path(weir__checkpoint_source(c));
+}
 
 static int shape_error(const weir__checkpoint *c, const weir__tensor *t, int64_t n, int64_t k, weir_error **error) {
     char found[96];
@@ -9,60 +13,91 @@ static int shape_error(const weir__checkpoint *c, const weir__tensor *t, int64_t
     for (unsigned i = 0; i < t->n_dims; i++)
         used += snprintf(found + used, sizeof found - (size_t)used, "%s%lld", i ? " x " : "", (long long)t->dims[i]);
     if (n)
-        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is %s, wanted %lld x %lld", weir__gguf_path(weir__checkpoint_gguf(c)),
-                         (int)t->name.size, t->name.data, found, (long long)k, (long long)n);
-    return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is %s, wanted %lld", weir__gguf_path(weir__checkpoint_gguf(c)),
-                     (int)t->name.size, t->name.data, found, (long long)k);
+        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is %s, wanted %lld x %lld", path_of(c), (int)t->name.size, t->name.data,
+                         found, (long long)k, (long long)n);
+    return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is %s, wanted %lld", path_of(c), (int)t->name.size, t->name.data, found,
+                     (long long)k);
+}
+
+static bool is_float(int type) {
+    return type == WEIR_F32 || type == WEIR_F16 || type == WEIR_BF16;
 }
 
 static int check_type(const weir__checkpoint *c, const weir__tensor *t, bool vector, weir_error **error) {
-    if (vector ? t->type == WEIR_F32 || t->type == WEIR_F16 : weir_type_get(t->type) != NULL)
+    char known[256] = "f32, f16, bf16";
+    if (vector ? is_float(t->type) : weir_type_get(t->type) != NULL)
         return WEIR_OK;
+    for (int i = 0, used = 0; i < WEIR_TYPES && !vector; i++)
+        if (weir_type_get(i))
+            used += snprintf(known + used, sizeof known - (size_t)used, "%s%s", used ? ", " : "", weir_type_get(i)->name);
     const weir_type_info *any = weir_type_any(t->type);
-    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is of type %s (%d), supported here: %s",
-                     weir__gguf_path(weir__checkpoint_gguf(c)), (int)t->name.size, t->name.data, any ? any->name : "?", t->type,
-                     vector ? "f32, f16" : "f32, f16, q4_1, q8_0");
+    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is of type %s (%d), supported here: %s", path_of(c), (int)t->name.size,
+                     t->name.data, any ? any->name : "?", t->type, known);
 }
 
-int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const char *name, int64_t n, int64_t k, int rope_heads,
-                   weir_error **error) {
-    const weir__gguf *g = weir__checkpoint_gguf(c);
-    const weir__tensor *t = weir__gguf_find_tensor(g, name);
+/* The type that a matrix has in memory. */
+static int packed_type(const weir__checkpoint *c, const weir__tensor *t) {
+    int quant = weir__checkpoint_quant(c);
+    return quant >= 0 && is_float(t->type) && t->dims[0] % weir_type_any(quant)->block == 0 ? quant : t->type;
+}
+
+int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const weir__tensor_plan *want, int32_t row, int32_t rows,
+                   const char *name, weir_error **error) {
+    const weir__tensor *t = weir__source_find(weir__checkpoint_source(c), name);
     if (!t)
-        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" is missing", weir__gguf_path(g), name);
-    bool vector = n == 0;
-    if (t->dims[0] != k || t->dims[1] != (vector ? 1 : n) || t->dims[2] != 1 || t->dims[3] != 1)
-        return shape_error(c, t, n, k, error);
-    int code = check_type(c, t, vector, error);
+        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" is missing", path_of(c), name);
+    if (t->dims[0] != want->k || t->dims[1] != (want->vector ? 1 : rows) || t->dims[2] != 1 || t->dims[3] != 1)
+        return shape_error(c, t, rows, want->k, error);
+    int code = check_type(c, t, want->vector, error);
     if (code)
         return code;
-    size_t packed = vector ? ((size_t)k * sizeof(float) + 63) / 64 * 64 : weir_packed_size(t->type, n, k);
+    int type = want->vector ? WEIR_F32 : packed_type(c, t);
+    size_t packed = want->vector ? ((size_t)want->k * sizeof(float) + 63) / 64 * 64 : weir_packed_size(type, want->n, want->k);
     if (!packed)
-        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": rows of %lld are no multiple of its type's block", weir__gguf_path(g),
-                         name, (long long)k);
+        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": rows of %d are no multiple of its type's block", path_of(c), name,
+                         want->k);
+    uint64_t row_bytes = want->vector ? t->size : t->size / (uint64_t)rows;
     weir__tensor_plan *out = &p->tensors[p->count++];
-    *out = (weir__tensor_plan){t, p->blob_bytes, vector ? 1 : (int32_t)n, (int32_t)k, rope_heads, vector};
+    *out = *want;
+    out->source = t;
+    out->type = type;
+    out->n = want->vector ? 1 : want->n;
+    out->source_offset = (uint64_t)row * row_bytes;
+    out->source_bytes = (uint64_t)out->n * row_bytes;
+    out->offset = p->blob_bytes;
     p->blob_bytes += packed;
-    p->source_bytes += (t->size + 63) / 64 * 64;
+    p->source_bytes += (out->source_bytes + 63) / 64 * 64;
     return WEIR_OK;
 }
 
-weir_weight weir__plan_weight(const weir__unit_plan *p, uint32_t index, void *const *slot) {
-    const weir__tensor_plan *t = &p->tensors[index];
-    return (weir_weight){slot, t->offset, t->vector ? WEIR_F32 : t->source->type, t->n, t->k};
+weir_weight weir__plan_weight(const weir__tensor_plan *t, void *const *slot) {
+    return (weir_weight){slot, t->offset, t->type, t->n, t->k};
 }
 
 int weir__unit_read(const weir__checkpoint *c, uint32_t ordinal, void *staging, weir_error **error) {
     const weir__unit_plan *p = weir__checkpoint_unit(c, ordinal);
     uint8_t *to = staging;
     for (uint32_t i = 0; i < p->count; i++) {
-        const weir__tensor *t = p->tensors[i].source;
-        int code = weir__gguf_read(weir__checkpoint_gguf(c), t->offset, to, t->size, error);
+        const weir__tensor_plan *t = &p->tensors[i];
+        int code = weir__source_read(weir__checkpoint_source(c), t->source, t->source_offset, to, t->source_bytes, error);
         if (code)
             return code;
-        to += (t->size + 63) / 64 * 64;
+        to += (t->source_bytes + 63) / 64 * 64;
     }
     return WEIR_OK;
+}
+
+static int pack_tensor(const weir__config *c, const weir__tensor_plan *t, const void *from, void *const *slot, weir__list *list,
+                       weir_error **error) {
+    weir_weight w = weir__plan_weight(t, slot);
+    int32_t rope_dim = t->rope_heads ? c->rope.dim : 0;
+    if (t->vector) {
+        w.type = t->source->type;
+        weir_k_pack_vector args = {from, w, t->rope_heads, rope_dim, t->norm ? c->norm_add : 0};
+        return weir__list_add(list, WEIR_K_pack_vector, &args, false, error);
+    }
+    weir_k_pack args = {from, w, t->rope_heads, rope_dim, t->source->type, 0};
+    return weir__list_add(list, WEIR_K_pack, &args, false, error);
 }
 
 int weir__unit_pack(const weir__checkpoint *c, uint32_t ordinal, const void *staging, void *const *slot, weir__list *list,
@@ -70,19 +105,10 @@ int weir__unit_pack(const weir__checkpoint *c, uint32_t ordinal, const void *sta
     const weir__unit_plan *p = weir__checkpoint_unit(c, ordinal);
     const uint8_t *from = staging;
     for (uint32_t i = 0; i < p->count; i++) {
-        const weir__tensor_plan *t = &p->tensors[i];
-        weir_weight w = {slot, t->offset, t->source->type, t->n, t->k};
-        int code;
-        if (t->vector) {
-            weir_k_pack_vector args = {from, w, 0, 0, 0};
-            code = weir__list_add(list, WEIR_K_pack_vector, &args, false, error);
-        } else {
-            weir_k_pack args = {from, w, t->rope_heads, t->rope_heads ? weir__checkpoint_config(c)->rope_dim : 0, t->source->type, 0};
-            code = weir__list_add(list, WEIR_K_pack, &args, false, error);
-        }
+        int code = pack_tensor(weir__checkpoint_config(c), &p->tensors[i], from, slot, list, error);
         if (code)
             return code;
-        from += (t->source->size + 63) / 64 * 64;
+        from += (p->tensors[i].source_bytes + 63) / 64 * 64;
     }
     return WEIR_OK;
 }

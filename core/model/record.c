@@ -1,61 +1,252 @@
-/* record.c: pieces of recorded work that families share (forward.h). */
+/* record.c: one unit of a decoder as recorded work over the current tile: norm, attention, norm, gated MLP, each added to the residual stream; with the biases,
+ * norms and caps that the config and the unit's tensors ask for (forward.h). */
 #include "forward.h"
 
-/* What the matrices of a unit want their input to be: those whose inner dimension is the model's width read the normed rows. */
-static void wanted(const weir__forward *f, const weir__unit_plan *p, bool *floats, bool *acts, bool *acts_k) {
-    int32_t width = weir__checkpoint_config(f->checkpoint)->width;
-    *floats = *acts = *acts_k = false;
-    for (uint32_t i = 0; i < p->count; i++) {
-        if (p->tensors[i].vector || p->tensors[i].k != width)
-            continue;
-        int32_t block = weir__record_acts(f, weir__plan_weight(p, i, NULL).type);
-        *(block == 256 ? acts_k : block ? acts : floats) = true;
+/* Values in a block of the int8 activations that a product takes; 0: floats. */
+static uint32_t acts_of(const weir__forward *f, const weir__tensor_plan *t) {
+    return f->options.activations_f32 ? 0 : weir_type_get(t->type)->acts;
+}
+
+typedef struct products {
+    const weir__tensor_plan *of[3]; /* NULL: fewer */
+} products;
+
+/* RMSNorm of the residual stream as the products that read it want it. */
+static int record_norm(const weir__forward *f, weir__list *l, void *const *slot, const weir__tensor_plan *norm, int x_rows,
+                       products readers, weir_error **error) {
+    const weir__config *c = weir__checkpoint_config(f->checkpoint);
+    weir_k_rmsnorm k = {.step = f->step,
+                        .x = f->w.x,
+                        .x_rows = x_rows,
+                        .width = c->width,
+                        .weight_base = slot,
+                        .weight_offset = norm->offset,
+                        .eps = (float)c->norm_eps,
+                        .y_rows = x_rows == WEIR_ROWS_GATHER ? WEIR_ROWS_OUT : WEIR_ROWS_TILE};
+    for (int i = 0; i < 3 && readers.of[i]; i++) {
+        uint32_t block = acts_of(f, readers.of[i]);
+        if (block == 256)
+            k.acts_k = f->w.normed_acts_k;
+        else if (block)
+            k.acts = f->w.normed_acts;
+        else
+            k.y = f->w.normed;
     }
+    return weir__list_add(l, WEIR_K_rmsnorm, &k, true, error);
 }
 
-/* A row is a multiple of its type's block, and that of the activations' block. */
-int32_t weir__record_acts(const weir__forward *f, int type) {
-    return f->options.activations_f32 ? 0 : (int32_t)weir_type_get(type)->acts;
-}
-
-const void *weir__record_normed_acts(const weir__forward *f, int type) {
-    int32_t block = weir__record_acts(f, type);
+/* The normed rows as product t takes them. */
+static const void *normed_acts(const weir__forward *f, const weir__tensor_plan *t) {
+    uint32_t block = acts_of(f, t);
     return block == 256 ? f->w.normed_acts_k : block ? f->w.normed_acts : NULL;
 }
 
-int weir__record_norm(const weir__forward *f, weir__list *l, void *const *slot, const weir__unit_plan *p, uint32_t tensor, int x_rows,
-                      weir_error **error) {
+static weir_k_matmul product_of(const weir__forward *f, const weir__tensor_plan *t, void *const *slot) {
+    return (weir_k_matmul){.step = f->step, .w = weir__plan_weight(t, slot), .ldx = t->k, .rows = WEIR_ROWS_TILE, .y_rows = WEIR_ROWS_TILE};
+}
+
+static void set_bias(weir_k_matmul *k, const weir__tensor_plan *bias) {
+    k->bias = bias != NULL;
+    k->bias_offset = bias ? bias->offset : 0;
+}
+
+/* What a branch gives goes to the residual stream: added by the product itself, or through a norm behind it. */
+static int record_branch(const weir__forward *f, weir__list *l, void *const *slot, weir_k_matmul *k, const weir__tensor_plan *post,
+                         weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
-    bool floats, acts, acts_k;
-    wanted(f, p, &floats, &acts, &acts_k);
+    k->ldy = c->width;
+    k->y = post ? f->w.normed : f->w.x;
+    k->y_rows = post ? WEIR_ROWS_TILE : WEIR_ROWS_PASS;
+    k->add = !post;
+    int code = weir__list_add(l, WEIR_K_matmul, k, true, error);
+    if (code || !post)
+        return code;
     weir_k_rmsnorm norm = {.step = f->step,
-                           .x = f->w.x,
-                           .x_rows = x_rows,
+                           .x = f->w.normed,
+                           .x_rows = WEIR_ROWS_TILE,
                            .width = c->width,
                            .weight_base = slot,
-                           .weight_offset = p->tensors[tensor].offset,
-                           .eps = c->norm_eps,
-                           .y_rows = x_rows == WEIR_ROWS_GATHER ? WEIR_ROWS_OUT : WEIR_ROWS_TILE,
-                           .y = floats ? f->w.normed : NULL,
-                           .acts = acts ? f->w.normed_acts : NULL,
-                           .acts_k = acts_k ? f->w.normed_acts_k : NULL};
+                           .weight_offset = post->offset,
+                           .eps = (float)c->norm_eps,
+                           .y_rows = WEIR_ROWS_PASS,
+                           .add = 1,
+                           .y = f->w.x};
     return weir__list_add(l, WEIR_K_rmsnorm, &norm, true, error);
 }
 
-int weir__record_attention(const weir__forward *f, uint32_t layer, int out_type, weir__list *l, weir_error **error) {
+/* ---- attention ---- */
+
+static int record_qkv(const weir__forward *f, const weir__unit_plan *p, void *const *slot, weir__list *l, weir_error **error) {
+    const struct {
+        enum weir__role role, bias;
+        int32_t offset;
+    } in[] = {{WEIR__Q, WEIR__Q_BIAS, 0}, {WEIR__K, WEIR__K_BIAS, f->q_width}, {WEIR__V, WEIR__V_BIAS, f->q_width + f->k_width}};
+    int code = WEIR_OK;
+    for (int i = 0; i < 3 && !code; i++) {
+        const weir__tensor_plan *t = weir__plan_role(p, in[i].role);
+        weir_k_matmul k = product_of(f, t, slot);
+        k.x = f->w.normed;
+        k.acts = normed_acts(f, t);
+        k.y = f->w.qkv + in[i].offset;
+        k.ldy = f->qkv_width;
+        set_bias(&k, weir__plan_role(p, in[i].bias));
+        code = weir__list_add(l, WEIR_K_matmul, &k, i == 2, error);
+    }
+    return code;
+}
+
+static int record_store(const weir__forward *f, uint32_t layer, const weir__unit_plan *p, void *const *slot, weir__list *l,
+                        weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
-    int32_t context = (int32_t)f->options.context, block = weir__record_acts(f, out_type);
+    const weir__tensor_plan *q = weir__plan_role(p, WEIR__Q_NORM), *k = weir__plan_role(p, WEIR__K_NORM);
+    weir_k_rope_store store = {.step = f->step,
+                               .qkv = f->w.qkv,
+                               .ld = f->qkv_width,
+                               .k_offset = f->q_width,
+                               .v_offset = f->q_width + f->k_width,
+                               .heads = c->heads,
+                               .rope_dim = c->rope.dim,
+                               .positions = (int32_t)f->options.context,
+                               .table = f->w.rope,
+                               .kv = f->kv[layer]};
+    if (q && k) {
+        store.norm_base = slot;
+        store.q_norm = q->offset;
+        store.k_norm = k->offset;
+        store.norm_eps = (float)c->norm_eps;
+    }
+    return weir__list_add(l, WEIR_K_rope_store, &store, true, error);
+}
+
+static int record_scores(const weir__forward *f, uint32_t layer, const weir__tensor_plan *out, weir__list *l, weir_error **error) {
+    const weir__config *c = weir__checkpoint_config(f->checkpoint);
+    int32_t context = (int32_t)f->options.context;
+    uint32_t block = acts_of(f, out);
     weir_k_attention a = {.step = f->step,
                           .q = f->w.qkv,
                           .ldq = f->qkv_width,
                           .heads = c->heads,
-                          .scale = 1.0f / __builtin_sqrtf((float)c->head_dim),
+                          .scale = (float)c->attention_scale,
                           .splits = (context + WEIR_ATTENTION_SPLIT - 1) / WEIR_ATTENTION_SPLIT,
                           .kv = f->kv[layer],
                           .partial = f->w.partial,
                           .out = f->w.attention,
                           .acts = block ? f->w.attention_acts : NULL,
-                          .acts_block = block};
+                          .acts_block = (int32_t)block,
+                          .window = weir__config_local(c, layer) ? c->window : 0,
+                          .softcap = (float)c->attention_softcap};
     int code = weir__list_add(l, WEIR_K_attention, &a, true, error);
     return code ? code : weir__list_add(l, WEIR_K_attention_merge, &a, true, error);
+}
+
+static int record_attention(const weir__forward *f, uint32_t u, const weir__unit_plan *p, void *const *slot, weir__list *l,
+                            weir_error **error) {
+    const weir__tensor_plan *out = weir__plan_role(p, WEIR__O);
+    products readers = {{weir__plan_role(p, WEIR__Q), weir__plan_role(p, WEIR__K), weir__plan_role(p, WEIR__V)}};
+    int code = record_norm(f, l, slot, weir__plan_role(p, WEIR__ATTN_NORM), WEIR_ROWS_PASS, readers, error);
+    if (!code)
+        code = record_qkv(f, p, slot, l, error);
+    if (!code)
+        code = record_store(f, u, p, slot, l, error);
+    if (!code)
+        code = record_scores(f, u, out, l, error);
+    weir_k_matmul k = product_of(f, out, slot);
+    k.x = f->w.attention;
+    k.acts = acts_of(f, out) ? f->w.attention_acts : NULL;
+    set_bias(&k, weir__plan_role(p, WEIR__O_BIAS));
+    return code ? code : record_branch(f, l, slot, &k, weir__plan_role(p, WEIR__POST_ATTN_NORM), error);
+}
+
+/* ---- MLP ---- */
+
+static int record_gated(const weir__forward *f, const weir__unit_plan *p, void *const *slot, weir__list *l, weir_error **error) {
+    const weir__config *c = weir__checkpoint_config(f->checkpoint);
+    const weir__tensor_plan *gate = weir__plan_role(p, WEIR__GATE), *up = weir__plan_role(p, WEIR__UP),
+                            *down = weir__plan_role(p, WEIR__DOWN);
+    const weir__tensor_plan *gate_bias = weir__plan_role(p, WEIR__GATE_BIAS), *up_bias = weir__plan_role(p, WEIR__UP_BIAS);
+    uint32_t block = acts_of(f, down);
+    weir_k_glu k = {.step = f->step,
+                    .gate = weir__plan_weight(gate, slot),
+                    .up = weir__plan_weight(up, slot),
+                    .x = f->w.normed,
+                    .acts = f->w.normed_acts,
+                    .acts_k = f->w.normed_acts_k,
+                    .ldx = c->width,
+                    .ldy = c->ffn,
+                    .y = block == 32 ? NULL : f->w.hidden,
+                    .acts_out = block ? f->w.hidden_acts : NULL,
+                    .acts_block = (int32_t)block,
+                    .activation = c->activation};
+    if (gate_bias && up_bias) {
+        k.bias = 1;
+        k.gate_bias = gate_bias->offset;
+        k.up_bias = up_bias->offset;
+    }
+    return weir__list_add(l, WEIR_K_glu, &k, true, error);
+}
+
+static int record_mlp(const weir__forward *f, const weir__unit_plan *p, void *const *slot, weir__list *l, weir_error **error) {
+    const weir__tensor_plan *gate = weir__plan_role(p, WEIR__GATE), *up = weir__plan_role(p, WEIR__UP),
+                            *down = weir__plan_role(p, WEIR__DOWN);
+    products readers = {{gate, up, NULL}};
+    int code = record_norm(f, l, slot, weir__plan_role(p, WEIR__FFN_NORM), WEIR_ROWS_PASS, readers, error);
+    if (!code)
+        code = record_gated(f, p, slot, l, error);
+    weir_k_matmul k = product_of(f, down, slot);
+    k.x = f->w.hidden;
+    k.acts = acts_of(f, down) ? f->w.hidden_acts : NULL;
+    set_bias(&k, weir__plan_role(p, WEIR__DOWN_BIAS));
+    return code ? code : record_branch(f, l, slot, &k, weir__plan_role(p, WEIR__POST_FFN_NORM), error);
+}
+
+int weir__record_unit(const weir__forward *f, uint32_t u, weir__list *l, weir_error **error) {
+    const weir__unit_plan *p = weir__checkpoint_unit(f->checkpoint, u);
+    void *const *slot = weir__forward_slot(f, u);
+    int code = record_attention(f, u, p, slot, l, error);
+    return code ? code : record_mlp(f, p, slot, l, error);
+}
+
+/* ---- the static modules ---- */
+
+int weir__record_embedding(const weir__forward *f, weir__list *l, weir_error **error) {
+    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
+    const weir__tensor_plan *t = weir__plan_role(weir__checkpoint_unit(f->checkpoint, units), WEIR__EMBEDDING);
+    weir_k_embed k = {f->step, weir__plan_weight(t, weir__forward_slot(f, units)), f->w.x,
+                      (float)weir__checkpoint_config(f->checkpoint)->embedding_scale};
+    return weir__list_add(l, WEIR_K_embed, &k, true, error);
+}
+
+int weir__record_final_norm(const weir__forward *f, weir__list *l, weir_error **error) {
+    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
+    weir_k_rmsnorm norm = {.step = f->step,
+                           .x = f->w.x,
+                           .x_rows = WEIR_ROWS_PASS,
+                           .width = weir__checkpoint_config(f->checkpoint)->width,
+                           .weight_base = weir__forward_slot(f, units),
+                           .weight_offset = weir__plan_role(weir__checkpoint_unit(f->checkpoint, units), WEIR__OUTPUT_NORM)->offset,
+                           .eps = (float)weir__checkpoint_config(f->checkpoint)->norm_eps,
+                           .y_rows = WEIR_ROWS_TILE,
+                           .y = f->w.normed};
+    return weir__list_add(l, WEIR_K_rmsnorm, &norm, true, error);
+}
+
+int weir__record_head(const weir__forward *f, weir__list *l, weir_error **error) {
+    const weir__config *c = weir__checkpoint_config(f->checkpoint);
+    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
+    const weir__unit_plan *p = weir__checkpoint_unit(f->checkpoint, units);
+    void *const *slot = weir__forward_slot(f, units);
+    const weir__tensor_plan *head = weir__plan_role(p, c->tied ? WEIR__EMBEDDING : WEIR__HEAD);
+    int code = record_norm(f, l, slot, weir__plan_role(p, WEIR__OUTPUT_NORM), WEIR_ROWS_GATHER, (products){{head, NULL, NULL}}, error);
+    weir_k_matmul k = product_of(f, head, slot);
+    k.x = f->w.normed;
+    k.acts = normed_acts(f, head);
+    k.rows = k.y_rows = WEIR_ROWS_OUT;
+    k.y = f->w.logits;
+    k.ldy = c->vocab;
+    if (!code)
+        code = weir__list_add(l, WEIR_K_matmul, &k, true, error);
+    weir_k_softcap cap = {f->step, f->w.logits, c->vocab, WEIR_ROWS_OUT, (float)c->logit_softcap};
+    if (!code && c->logit_softcap > 0)
+        code = weir__list_add(l, WEIR_K_softcap, &cap, true, error);
+    return code;
 }

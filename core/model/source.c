@@ -62,6 +62,9 @@ void weir__source_free(weir__source *src) {
     weir__free(src->system, src);
 }
 
+weir_system *weir__source_system(const weir__source *src) {
+    return src->system;
+}
 const char *weir__source_path(const weir__source *src) {
     return src->path;
 }

@@ -37,6 +37,7 @@ typedef struct weir__value {
  * ENOMEM. */
 WEIR_API int weir__source_open(weir_system *s, const char *path, weir__source **out, weir_error **error);
 WEIR_API void weir__source_free(weir__source *src); /* NULL does nothing */
+weir_system *weir__source_system(const weir__source *src);
 WEIR_API const char *weir__source_path(const weir__source *src);
 WEIR_API enum weir__format weir__source_format(const weir__source *src);
 WEIR_API uint32_t weir__source_files(const weir__source *src);

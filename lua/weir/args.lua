@@ -181,6 +181,7 @@ args.load = {
   {flags = "--tile", type = "count", text = "rows that go through a layer together (default: 256)"},
   {flags = "--activations", type = "int8|f32", text = "products in integers (default) or in float"},
   {flags = "--kv", type = "f16|f32", text = "type of the KV cache (default: f16)"},
+  {flags = "--quant", type = "f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0", text = "quantise float weights to this type while loading"},
 }
 
 --- Options that say how tokens are chosen.
@@ -207,7 +208,7 @@ end
 
 --- The options of weir.load that a command line says.
 function args.load_options(o)
-  return {threads = o.threads, context = o.context, tile = o.tile, activations = o.activations, kv = o.kv}
+  return {threads = o.threads, context = o.context, tile = o.tile, activations = o.activations, kv = o.kv, quant = o.quant}
 end
 
 --- The options of generate that a command line says.

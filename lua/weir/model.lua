@@ -59,7 +59,7 @@ local function set(...)
   return names
 end
 
-local load_options = set("threads", "context", "tile", "activations", "kv", "progress")
+local load_options = set("threads", "context", "tile", "activations", "kv", "quant", "progress")
 local generate_options = set("prompt", "tokens", "max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "stop", "ignore_end", "credit")
 local chat_options = set("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "stop", "ignore_end", "credit", "template", "stream")
 local forward_options = set("tokens", "prompt", "hidden", "logits")
@@ -88,7 +88,8 @@ end
 
 --- Loads a model. Waits until it is ready.
 -- @tparam string what a GGUF file, or a name kept by `weir fetch`
--- @tparam[opt] table options threads, context (positions), tile (rows), activations ("int8" or "f32"), kv ("f16" or "f32"), progress (function(done, total))
+-- @tparam[opt] table options threads, context (positions), tile (rows), activations ("int8" or "f32"), kv ("f16" or "f32"),
+-- quant (type to which float weights are quantised while they are loaded: "q8_0"), progress (function(done, total))
 -- @treturn table the model: methods below, `info` (what its file says)
 function Model.load(what, options)
   options = options or {}
@@ -97,7 +98,8 @@ function Model.load(what, options)
   local ok, info = pcall(function()
     progress = options.progress and progress_actor(options.progress)
     return weir.call_with({to = address, timeout = false}, "load", what, {
-      threads = options.threads, context = options.context, tile = options.tile, activations = options.activations, kv = options.kv, progress = progress,
+      threads = options.threads, context = options.context, tile = options.tile, activations = options.activations, kv = options.kv,
+      quant = options.quant, progress = progress,
     })
   end)
   if progress then

@@ -103,7 +103,7 @@ static void write_file(change c) {
         weir__checkpoint *none_ = NULL;                                                                                                    \
         write_file(the_change);                                                                                                            \
         uint64_t before_ = held_bytes(s);                                                                                                  \
-        assert_int_equal(weir__checkpoint_open(s, path, &none_, &error_), want_code);                                                      \
+        assert_int_equal(weir__checkpoint_open(s, path, -1, &none_, &error_), want_code);                                                      \
         assert_null(none_);                                                                                                                \
         for (size_t i_ = 0; i_ < sizeof words_ / sizeof words_[0]; i_++)                                                                   \
             if (!strstr(weir_error_text(error_), words_[i_]))                                                                              \
@@ -120,7 +120,7 @@ static void a_right_file_is_opened(void **state) {
     weir__checkpoint *c = NULL;
     write_file((change){0});
     uint64_t before = held_bytes(s);
-    assert_int_equal(weir__checkpoint_open(s, path, &c, NULL), WEIR_OK);
+    assert_int_equal(weir__checkpoint_open(s, path, -1, &c, NULL), WEIR_OK);
     assert_int_equal(weir__checkpoint_graph(c)->units, LAYERS);
     assert_int_equal(weir__checkpoint_config(c)->vocab, VOCAB);
     assert_int_equal(weir__checkpoint_config(c)->head_dim, WIDTH / HEADS);
@@ -135,7 +135,7 @@ static void a_head_of_its_own_is_used(void **state) {
     (void)state;
     weir__checkpoint *c = NULL;
     write_file(tensor("output.weight", WIDTH, VOCAB));
-    assert_int_equal(weir__checkpoint_open(s, path, &c, NULL), WEIR_OK);
+    assert_int_equal(weir__checkpoint_open(s, path, -1, &c, NULL), WEIR_OK);
     assert_false(weir__checkpoint_config(c)->tied);
     weir__checkpoint_unref(c);
 }
@@ -204,7 +204,7 @@ static void rope_scaling_of_none_is_accepted(void **state) {
     (void)state;
     weir__checkpoint *c = NULL;
     write_file(key_text("llama.rope.scaling.type", "none"));
-    assert_int_equal(weir__checkpoint_open(s, path, &c, NULL), WEIR_OK);
+    assert_int_equal(weir__checkpoint_open(s, path, -1, &c, NULL), WEIR_OK);
     weir__checkpoint_unref(c);
 }
 
@@ -215,7 +215,7 @@ static void without_memory_nothing_is_opened(void **state) {
     for (int code = WEIR_ENOMEM; code; failures++) {
         weir__checkpoint *c = NULL;
         weir__inject_arm(s, "ALLOC", failures + 1, 1);
-        code = weir__checkpoint_open(s, path, &c, NULL);
+        code = weir__checkpoint_open(s, path, -1, &c, NULL);
         weir__inject_arm(s, "ALLOC", 1, 0);
         assert_true(code == WEIR_OK || code == WEIR_ENOMEM);
         weir__checkpoint_unref(c);

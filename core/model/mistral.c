@@ -1,0 +1,31 @@
+/* mistral.c: the family mistral (Jiang et al. 2023): llama with a sliding window in every layer. GGUF knows it as llama. */
+#include "family.h"
+
+static void defaults(weir__config *c, enum weir__format format) {
+    (void)format;
+    c->context = 131072;
+    c->window = 4096;
+}
+
+static bool every(const weir__config *c, int32_t layer) {
+    (void)layer;
+    return c->window > 0;
+}
+
+static int finish(const weir__source *src, weir__config *c, weir_error **error) {
+    return weir__config_layers(src, c, every, error);
+}
+
+static const weir__setting settings[] = {
+    {.hf = "sliding_window", .kind = WEIR__SET_INT, .offset = WEIR__AT(window), .max = 1 << 30, .nullable = true},
+};
+
+const weir__family weir__mistral = {.name = "mistral",
+                                    .gguf = "llama",
+                                    .settings = settings,
+                                    .n_settings = sizeof settings / sizeof *settings,
+                                    .tensors = weir__decoder_tensors,
+                                    .n_tensors = WEIR__DECODER_TENSORS,
+                                    .gguf_pairs = true,
+                                    .defaults = defaults,
+                                    .finish = finish};
