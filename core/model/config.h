@@ -7,7 +7,7 @@
 
 /* The rotary embedding as files describe it; rope.c makes a weir_rope of it. 0: not said. */
 typedef struct weir__rope_config {
-    int32_t type;     /* enum weir_rope_scaling */
+    int32_t type;     /* enum weir_rope_scaling; -1: not said */
     int32_t dim;      /* rotated dimensions of a head */
     double base;      /* of the frequencies */
     double partial;   /* dim as a part of a head, where dim is not said */

@@ -77,17 +77,27 @@ static int scale(const weir__source *src, weir__config *c, weir_error **error) {
     }
 }
 
+/* GGUF files that name no scaling but give a factor mean linear scaling. */
+static int choose_type(const weir__source *src, weir__rope_config *r, weir_error **error) {
+    if (r->type >= 0)
+        return WEIR_OK;
+    if (r->factor > 0 && weir__source_format(src) == WEIR__FORMAT_SAFETENSORS)
+        return weir_fail(error, WEIR_EFORMAT, "%s: rotary scaling by a factor of %g, but no rope_type", weir__source_path(src), r->factor);
+    r->factor = r->factor > 0 ? r->factor : r->linear;
+    r->type = r->factor > 0 && r->factor != 1 ? WEIR_ROPE_LINEAR : WEIR_ROPE_PLAIN;
+    return WEIR_OK;
+}
+
 int weir__config_rope(const weir__source *src, weir__config *c, weir_error **error) {
     weir__rope_config *r = &c->rope_config;
     int32_t dim = r->dim ? r->dim : (int32_t)((double)c->head_dim * r->partial);
     if (dim > c->head_dim || dim % 2)
         return weir_fail(error, WEIR_EFORMAT, "%s: %d rotary dimensions (%s), wanted an even number up to %d", weir__source_path(src), dim,
                          r->dim ? "rope.dimension_count" : "head_dim * partial_rotary_factor", c->head_dim);
-    if (r->type == WEIR_ROPE_PLAIN && r->linear > 0 && r->linear != 1) {
-        r->type = WEIR_ROPE_LINEAR;
-        r->factor = r->linear;
-    }
+    int code = choose_type(src, r, error);
+    if (code)
+        return code;
     c->rope = (weir_rope){.base = r->base, .dim = dim, .scaling = r->type};
-    int code = scale(src, c, error);
+    code = scale(src, c, error);
     return code ? code : read_factors(src, c, error);
 }

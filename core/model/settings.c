@@ -333,7 +333,7 @@ int weir__config_read(const weir__source *src, const weir__family *f, weir__conf
     reader r = {src, f, c, weir__source_format(src) == WEIR__FORMAT_GGUF, ""};
     if (r.gguf)
         snprintf(r.prefix, sizeof r.prefix, "%s.", f->name);
-    *c = (weir__config){.rope_config = {.base = 10000, .partial = 1, .truncate = true}};
+    *c = (weir__config){.rope_config = {.type = -1, .base = 10000, .partial = 1, .truncate = true}};
     f->defaults(c, weir__source_format(src));
     int code = read_table(&r, decoder, DECODER, error);
     if (!code)

@@ -2,6 +2,7 @@
 #include "helper_kernels.h"
 
 #include <ctype.h>
+#include <math.h>
 
 static tensors data;
 

@@ -103,7 +103,7 @@ static void write_file(change c) {
         weir__checkpoint *none_ = NULL;                                                                                                    \
         write_file(the_change);                                                                                                            \
         uint64_t before_ = held_bytes(s);                                                                                                  \
-        assert_int_equal(weir__checkpoint_open(s, path, -1, &none_, &error_), want_code);                                                      \
+        assert_int_equal(weir__checkpoint_open(s, path, -1, &none_, &error_), want_code);                                                  \
         assert_null(none_);                                                                                                                \
         for (size_t i_ = 0; i_ < sizeof words_ / sizeof words_[0]; i_++)                                                                   \
             if (!strstr(weir_error_text(error_), words_[i_]))                                                                              \
@@ -142,7 +142,7 @@ static void a_head_of_its_own_is_used(void **state) {
 
 static void a_tensor_that_no_unit_uses_is_refused(void **state) {
     (void)state;
-    refused_file(WEIR_EUNSUPPORTED, tensor("blk.0.attn_q.bias", WIDTH, 0), "\"blk.0.attn_q.bias\"", "not used", "\"llama\"");
+    refused_file(WEIR_EUNSUPPORTED, tensor("blk.0.attn_sinks.weight", WIDTH, 0), "\"blk.0.attn_sinks.weight\"", "not used", "\"llama\"");
     refused_file(WEIR_EUNSUPPORTED, tensor("blk.1.attn_q_norm.weight", WIDTH, 0), "\"blk.1.attn_q_norm.weight\"");
     refused_file(WEIR_EUNSUPPORTED, key("llama.block_count", 1), "\"blk.1.attn_norm.weight\""); /* the first of many */
 }
@@ -193,11 +193,25 @@ static void an_unknown_architecture_is_refused(void **state) {
     refused_file(WEIR_EUNSUPPORTED, key_text("general.architecture", "llama4"), "architecture \"llama4\"", "supported: llama");
 }
 
-static void rope_scaling_is_refused(void **state) {
+static void biases_are_all_there_or_none(void **state) {
     (void)state;
-    refused_file(WEIR_EUNSUPPORTED, key_text("llama.rope.scaling.type", "yarn"), "llama.rope.scaling.type is \"yarn\"", "wanted \"none\"");
-    refused_file(WEIR_EUNSUPPORTED, key("llama.rope.scaling.factor", 8), "llama.rope.scaling.factor is 8", "wanted no such key");
-    refused_file(WEIR_EUNSUPPORTED, tensor("rope_freqs.weight", 4, 0), "\"rope_freqs.weight\"", "not supported");
+    refused_file(WEIR_EFORMAT, tensor("blk.0.attn_q.bias", WIDTH, 0), "\"blk.0.attn_k.bias\"", "missing");
+    refused_file(WEIR_EUNSUPPORTED, tensor("blk.1.attn_q.bias", WIDTH, 0), "\"blk.1.attn_q.bias\"", "not used");
+}
+
+static void a_setting_that_is_not_known_is_refused_by_name_and_value(void **state) {
+    (void)state;
+    refused_file(WEIR_EUNSUPPORTED, key("llama.expert_count", 8), "llama.expert_count is 8");
+    refused_file(WEIR_EUNSUPPORTED, key("llama.attention.clamp_kqv", 3), "llama.attention.clamp_kqv is 3");
+    refused_file(WEIR_EUNSUPPORTED, key_text("llama.rope.scaling.type", "longrope"), "\"llama.rope.scaling.type\"", "found \"longrope\"",
+                 "\"yarn\"");
+}
+
+static void rotary_factors_must_fit(void **state) {
+    (void)state;
+    refused_file(WEIR_EFORMAT, tensor("rope_freqs.weight", 5, 0), "\"rope_freqs.weight\" is 5 of f32", "wanted 4 of f32");
+    refused_file(WEIR_EFORMAT, tensor("rope_freqs.weight", 4, 0), "\"rope_freqs.weight\": element 0 is 0");
+    refused_file(WEIR_EFORMAT, key_text("llama.rope.scaling.type", "linear"), "\"linear\" without a factor");
 }
 
 static void rope_scaling_of_none_is_accepted(void **state) {
@@ -236,7 +250,9 @@ int main(void) {
         cmocka_unit_test(a_tensor_of_another_shape_is_refused),
         cmocka_unit_test(a_missing_tensor_is_named),
         cmocka_unit_test(an_unknown_architecture_is_refused),
-        cmocka_unit_test(rope_scaling_is_refused),
+        cmocka_unit_test(biases_are_all_there_or_none),
+        cmocka_unit_test(a_setting_that_is_not_known_is_refused_by_name_and_value),
+        cmocka_unit_test(rotary_factors_must_fit),
         cmocka_unit_test(rope_scaling_of_none_is_accepted),
         cmocka_unit_test(without_memory_nothing_is_opened),
     };
