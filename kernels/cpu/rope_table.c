@@ -26,25 +26,10 @@ static double exp64(double x) {
     return sum * power_of_two(n);
 }
 
-<<<<<<< HEAD
-=======
-/* Natural logarithm of a normal x > 0: x = 2^e m, m in [0.7, 1.4]; ln m = 2 atanh s, s = (m - 1) / (m + 1), series to s^23 (|s| < 0.172: below 1e-18). */
 double weir_log(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    int64_t e = (int64_t)(bits >> 52) - 1023;
-    double m = x * power_of_two(-e);
-    if (m > 1.4142135623730951) {
-        m /= 2;
-        e++;
-    }
-    double s = (m - 1) / (m + 1), square = s * s, sum = 0;
-    for (int i = 23; i >= 1; i -= 2)
-        sum = fma(sum, square, 1.0 / i);
-    return fma((double)e, LN2_HIGH, fma((double)e, LN2_LOW, 2 * s * sum));
+    return log64(x);
 }
 
->>>>>>> c218927 (core/model: families are tables of settings and tensors over one decoder; values and bytes of every weight type; weights may be quantised while they are loaded)
 /* Taylor's series on |r| <= pi / 4, to r^19 and r^18: below 1e-17. */
 static double sine(double r) {
     double square = r * r, sum = 1;
