@@ -1,6 +1,6 @@
 /* api.c: the model calls of weir.h: messages to a model's actors. A loader actor of its own asks for a model; generations are asked for in the name of the
  * main actor. */
-#include "actors.h"
+#include "api.h"
 
 #include <string.h>
 
@@ -12,6 +12,7 @@ typedef struct request {
     uint64_t id;            /* the generator's, 0: not yet known */
     bool cancelled;
     weir_body *body; /* of `generate`, until it is sent */
+    weir_token_fn *token;
     weir_piece_fn *piece;
     weir_done_fn *done;
     void *data;
@@ -308,6 +309,17 @@ static void end_with_error(request *r, const weir_error *error) {
     weir_error_free(e);
 }
 
+static void tell_tokens(request *r, weir_cursor map) {
+    weir_cursor list;
+    weir_token token, best[WEIR_MAX_LOGPROBS];
+    uint32_t n;
+    size_t n_best;
+    if (!weir_read_find(map, "logprobs", &list) || !weir_read_array(&list, &n))
+        return;
+    while (n-- && !r->cancelled && weir__read_token(&list, &token, best, &n_best))
+        r->token(r->data, &token, best, n_best);
+}
+
 static void on_piece(weir_actor *self, void *data, const weir_message *reply, const weir_error *error) {
     request *r = data;
     weir_finish finish;
@@ -319,6 +331,8 @@ static void on_piece(weir_actor *self, void *data, const weir_message *reply, co
         return;
     }
     weir_cursor map = weir__options(weir_message_body(reply), 0);
+    if (r->token)
+        tell_tokens(r, map);
     if (weir_read_find(map, "text", &value) && weir_read_bytes(&value, &text, &size) && size && r->piece && !r->cancelled)
         r->piece(r->data, text, size);
     if (read_finish(map, &finish))
@@ -398,41 +412,6 @@ static int begin_generate(request *r) {
     return weir_call(weir_main_actor(m->system), m->actor, m->info, NULL, -1, on_located, r, NULL);
 }
 
-static weir_body *generate_body(weir_model *m, const weir_generate_options *o) {
-    const struct {
-        const char *key;
-        double value;
-    } numbers[] = {{"temperature", o->temperature}, {"top_p", o->top_p}, {"min_p", o->min_p}};
-    const struct {
-        const char *key;
-        int64_t value;
-    } integers[] = {{"max_tokens", o->max_tokens}, {"top_k", o->top_k}, {"seed", (int64_t)o->seed}};
-    weir_writer *w = weir_write_begin(m->system);
-    weir_write_map(w);
-    if (o->tokens) {
-        weir__write_key(w, "tokens");
-        weir_write_bin(w, o->tokens, o->n_tokens * 4);
-    } else {
-        weir__write_key(w, "prompt");
-        weir_write_str(w, o->prompt, strlen(o->prompt));
-    }
-    for (int i = 0; i < 3; i++) {
-        weir__write_key(w, numbers[i].key);
-        weir_write_double(w, numbers[i].value);
-        weir__write_key(w, integers[i].key);
-        weir_write_int(w, integers[i].value);
-    }
-    weir__write_key(w, "stop");
-    weir_write_array(w);
-    for (size_t i = 0; i < o->n_stop; i++)
-        weir_write_str(w, o->stop[i], strlen(o->stop[i]));
-    weir_write_close(w);
-    weir__write_key(w, "ignore_end");
-    weir_write_bool(w, o->ignore_end);
-    weir_write_close(w);
-    return weir_write_end(w);
-}
-
 int weir_generate(weir_model *m, const weir_generate_options *o, weir_piece_fn *piece, weir_done_fn *done, void *data, uint64_t *out,
                   weir_error **error) {
     if (!weir__check(m && o && done && (o->prompt || o->tokens), "weir_generate: a model, a prompt or tokens, and done are needed"))
@@ -440,9 +419,9 @@ int weir_generate(weir_model *m, const weir_generate_options *o, weir_piece_fn *
     request *r = weir__alloc(m->system, sizeof *r);
     if (!r)
         return weir_fail(error, WEIR_ENOMEM, "generate: no memory");
-    *r = (request){.next = m->requests, .model = m, .handle = ++m->count, .piece = piece, .done = done, .data = data};
+    *r = (request){.next = m->requests, .model = m, .handle = ++m->count, .token = o->token, .piece = piece, .done = done, .data = data};
     m->requests = r;
-    r->body = generate_body(m, o);
+    r->body = weir__generate_body(m->system, o);
     int code = begin_generate(r);
     if (code) {
         m->requests = r->next;

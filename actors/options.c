@@ -52,7 +52,8 @@ bool weir__option_int(weir_cursor map, const char *key, int64_t min, int64_t max
     int64_t n;
     if (!find(map, key, &value))
         return true;
-    if (!weir_read_int(&value, &n) || n < min || n > max) {
+    weir_cursor at = value;
+    if (!weir_read_int(&at, &n) || n < min || n > max) {
         char text[32];
         weir_fail(error, WEIR_EINVAL, "option \"%s\" is %s, wanted an integer from %lld to %lld", key, found(value, text, sizeof text),
                   (long long)min, (long long)max);
@@ -67,7 +68,8 @@ bool weir__option_double(weir_cursor map, const char *key, double min, double ma
     double d;
     if (!find(map, key, &value))
         return true;
-    if (!weir_read_double(&value, &d) || !(d >= min && d <= max)) {
+    weir_cursor at = value;
+    if (!weir_read_double(&at, &d) || !(d >= min && d <= max)) {
         char text[32];
         weir_fail(error, WEIR_EINVAL, "option \"%s\" is %s, wanted a number from %g to %g", key, found(value, text, sizeof text), min, max);
         return false;

@@ -503,20 +503,49 @@ WEIR_API int weir_model_load_async(weir_system *s, const char *model, const weir
 /** Stops the model's actors and gives the handle back; generations under way end with ECANCELLED or EEXITED. NULL does nothing. */
 WEIR_API void weir_model_free(weir_model *m);
 
+/** What is added to the logit of a token. */
+typedef struct weir_logit_bias {
+    int32_t token; /**< in the vocabulary */
+    double addend; /**< -100 (practically never) to 100 (practically always) */
+} weir_logit_bias;
+
+/** A token and its probability. */
+typedef struct weir_token {
+    int32_t id;       /**< in the vocabulary */
+    const char *text; /**< its bytes, which need not be whole characters, not zero-ended, borrowed; NULL without a tokeniser */
+    size_t size;      /**< bytes of text */
+    double logprob;   /**< natural logarithm of the probability that the model itself gives it, before any sampling step; -INFINITY: none */
+} weir_token;
+/** A generated token and the most probable ones in its place (the first is the most probable). Borrowed. On the loop's thread, before the piece that has its text. */
+typedef void weir_token_fn(void *data, const weir_token *token, const weir_token *best, size_t n_best);
+
 /** What to generate and how; all zero but the prompt: greedy, until the model ends. */
 typedef struct weir_generate_options {
-    const char *prompt;      /**< UTF-8; beginning and end tokens as the model's file says. Control tokens are not taken from it */
-    const int32_t *tokens;   /**< instead of prompt: taken as they are */
-    size_t n_tokens;         /**< how many */
-    unsigned max_tokens;     /**< 0: until the model ends or the context is full */
-    double temperature;      /**< 0: greedy */
-    unsigned top_k;          /**< 0: off */
-    double top_p;            /**< 0: off */
-    double min_p;            /**< 0: off */
-    uint64_t seed;           /**< same seed, same text */
-    const char *const *stop; /**< stop strings: never part of the text */
-    size_t n_stop;           /**< how many */
-    bool ignore_end;         /**< go on after the model's end token */
+    const char *prompt;       /**< UTF-8; beginning and end tokens as the model's file says. Control tokens are not taken from it */
+    const int32_t *tokens;    /**< instead of prompt: taken as they are */
+    size_t n_tokens;          /**< how many */
+    unsigned max_tokens;      /**< 0: until the model ends or the context is full */
+    double temperature;       /**< 0: greedy */
+    unsigned top_k;           /**< 0: off */
+    double top_p;             /**< 0: off */
+    double min_p;             /**< 0: off */
+    uint64_t seed;            /**< same seed, same text */
+    const char *const *stop;  /**< stop strings: never part of the text */
+    size_t n_stop;            /**< how many */
+    bool ignore_end;          /**< go on after the model's end token */
+    double typical;           /**< 0: off. What the steps do stands in lua/README.md, "Sampling" */
+    double repeat_penalty;    /**< 0 or 1: off */
+    double frequency_penalty; /**< -2 to 2, 0: off */
+    double presence_penalty;  /**< -2 to 2, 0: off */
+    unsigned penalty_last;    /**< tokens that the penalties look back at, 0: all */
+    const weir_logit_bias *logit_bias; /**< at most 1,024 */
+    size_t n_logit_bias;               /**< how many */
+    const char *const
+        *samplers;        /**< names of the steps in their order; NULL: repeat_penalty, frequency_penalty, presence_penalty, logit_bias,
+                                      temperature, top_k, typical, top_p, min_p. A step that is set must be among them */
+    size_t n_samplers;    /**< how many */
+    weir_token_fn *token; /**< told of each token, with weir_generate's data; NULL: nobody is */
+    unsigned logprobs;    /**< best tokens that `token` is told of, at most 20 */
 } weir_generate_options;
 
 /** What a generation came to. */

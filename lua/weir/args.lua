@@ -57,6 +57,27 @@ function parse.counts(text)
   return ids, "whole numbers with commas between them, like 1,2"
 end
 
+function parse.biases(text)
+  local biases = {}
+  for word in (text .. ","):gmatch "([^,]*)," do
+    local id, addend = word:match "^(%d+)=([^=]+)$"
+    id, addend = tonumber(id), tonumber(addend)
+    if not id or not addend or id >= 2 ^ 31 or addend ~= addend then
+      return nil, "ID=NUMBER with commas between them, like 13=-100,42=1.5"
+    end
+    biases[id] = addend
+  end
+  return biases
+end
+
+function parse.names(text)
+  local names = {}
+  for word in (text .. ","):gmatch "([^,]*)," do
+    names[#names + 1] = word
+  end
+  return names
+end
+
 local function choice(text, choices)
   for word in choices:gmatch "[^|]+" do
     if word == text then
@@ -190,7 +211,16 @@ args.sampling = {
   {flags = "--top-k", type = "count", text = "sample from the K best tokens"},
   {flags = "--top-p", type = "number", text = "sample from the best tokens that together have this probability"},
   {flags = "--min-p", type = "number", text = "leave out tokens below this part of the best one's probability"},
+  {flags = "--typical", type = "number", text = "sample from the tokens nearest to the entropy that together have this probability"},
+  {flags = "--repeat-penalty", type = "number", text = "over 1: tokens of the text so far become less likely"},
+  {flags = "--frequency-penalty", type = "number", text = "-2 to 2: per time that a token was generated"},
+  {flags = "--presence-penalty", type = "number", text = "-2 to 2: for tokens that were generated"},
+  {flags = "--penalty-last", type = "count", text = "tokens that penalties look back at (default: 0, all)"},
+  {flags = "--logit-bias", type = "biases", value = "ID=X[,ID=X...]", text = "add to tokens' logits; -100: never, 100: always"},
+  {flags = "--samplers", type = "names", value = "STEP[,STEP...]", text = "order of the steps (default: repeat_penalty,frequency_penalty,\n"
+    .. (" "):rep(31) .. "presence_penalty,logit_bias,temperature,top_k,typical,top_p,min_p)"},
   {flags = "--seed", type = "seed", text = "same seed, same text (default: 0)"},
+  {flags = "--logprobs", type = "count", text = "tell each token's log-probability, and those of the N best (0 to 20)"},
   {flags = "--stop", type = "string", value = "TEXT", text = "end at this text; may be repeated", many = true},
   {flags = "--greedy", type = "flag", text = "the most likely token always"},
 }
@@ -217,7 +247,9 @@ function args.sampling_options(o)
     args.fail "--greedy and --temperature exclude each other"
   end
   return {
-    temperature = o.temperature, top_k = o.top_k, top_p = o.top_p, min_p = o.min_p, seed = o.seed, stop = o.stop,
+    temperature = o.temperature, top_k = o.top_k, top_p = o.top_p, min_p = o.min_p, typical = o.typical, repeat_penalty = o.repeat_penalty,
+    frequency_penalty = o.frequency_penalty, presence_penalty = o.presence_penalty, penalty_last = o.penalty_last, logit_bias = o.logit_bias,
+    samplers = o.samplers, logprobs = o.logprobs, seed = o.seed, stop = o.stop,
   }
 end
 

@@ -60,10 +60,32 @@ local function set(...)
 end
 
 local load_options = set("threads", "context", "tile", "activations", "kv", "quant", "progress")
-local generate_options = set("prompt", "tokens", "max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "stop", "ignore_end", "credit")
-local chat_options = set("max_tokens", "temperature", "top_k", "top_p", "min_p", "seed", "stop", "ignore_end", "credit", "template", "stream")
+local generate_options = set(
+  "prompt", "tokens", "max_tokens", "seed", "stop", "ignore_end", "credit", "temperature", "top_k", "top_p", "min_p", "typical", "repeat_penalty",
+  "frequency_penalty", "presence_penalty", "penalty_last", "logit_bias", "samplers", "logprobs")
+local chat_options = set("template", "stream")
+for name in pairs(generate_options) do
+  chat_options[name] = name ~= "prompt" and name ~= "tokens" or nil
+end
 local forward_options = set("tokens", "prompt", "hidden", "logits")
 local tokenize_options = set("special", "bounds")
+
+-- {[id] = addend} as pairs, in ascending order of ids. Ids may be strings of digits, as JSON has them.
+local function from_biases(biases)
+  if type(biases) ~= "table" then
+    error(errors.new("EINVAL", "option \"logit_bias\" is a " .. type(biases) .. ", wanted a table {[id] = addend}"), 3)
+  end
+  local pairs_ = {}
+  for key, addend in pairs(biases) do
+    local id = tonumber(key)
+    if not id or id % 1 ~= 0 or type(addend) ~= "number" then
+      error(errors.new("EINVAL", ("option \"logit_bias\" has [%s] = %s, wanted [id] = addend"):format(tostring(key), tostring(addend))), 3)
+    end
+    pairs_[#pairs_ + 1] = {id, addend}
+  end
+  table.sort(pairs_, function(a, b) return a[1] < b[1] end)
+  return pairs_
+end
 
 -- ---- loading ----
 
@@ -151,11 +173,13 @@ end
 -- ---- generating ----
 
 --- Starts a generation.
--- @tparam table options prompt (text, or parts {text, special}) or tokens (array of ids); max_tokens, temperature (0: greedy), top_k, top_p, min_p, seed, stop
--- (array of strings), ignore_end
--- @return an iterator over pieces of text: `for piece in model:generate{...} do`. It has close(), tokens (ids so far) and, after the end, finish: reason
--- ("stop", "length", "context"), stop, prompt_tokens, tokens, prefill and decode (seconds), tokens_per_second. Left alone it stalls a few pieces ahead;
--- collection or the end of its actor cancels it.
+-- @tparam table options prompt (text, or parts {text, special}) or tokens (array of ids); max_tokens, seed, stop (array of strings), ignore_end; how tokens are
+-- chosen (lua/README.md, "Sampling"): temperature (0: greedy), top_k, top_p, min_p, typical, repeat_penalty, frequency_penalty, presence_penalty, penalty_last
+-- (tokens that penalties look back at), logit_bias ({[id] = addend}), samplers (array of the steps' names in their order); logprobs (0 to 20: log-probabilities, and
+-- those of that many best tokens)
+-- @return an iterator over pieces of text: `for piece in model:generate{...} do`. It has close(), tokens (ids so far), logprobs (if wanted, one a token: {id, text,
+-- logprob, top = {{id, text, logprob}, ...}}) and, after the end, finish: reason ("stop", "length", "context"), stop, prompt_tokens, tokens, logprobs, prefill
+-- and decode (seconds), tokens_per_second. Left alone it stalls a few pieces ahead; collection or the end of its actor cancels it.
 function Model:generate(options)
   check_open(self)
   check_options("generate", options, generate_options)
@@ -169,10 +193,11 @@ function Model:generate(options)
   if type(request.stop) == "string" then
     request.stop = {request.stop}
   end
+  request.logit_bias = request.logit_bias and from_biases(request.logit_bias)
   local generator = member(self, "generator")
   local id = weir.call_with({to = generator, timeout = false}, "generate", request)
   local number = core.made()
-  local it = setmetatable({model = self, generator = generator, id = id, tokens = {}}, Generation)
+  local it = setmetatable({model = self, generator = generator, id = id, tokens = {}, logprobs = request.logprobs and {} or nil}, Generation)
   local state = {open = true}
   it.state = state
   it.guard = finalizer(function()
@@ -194,6 +219,21 @@ local function finish_of(reply, count)
   }
 end
 
+local function token_of(fields)
+  return {id = fields[1], text = fields[2] ~= weir.null and fields[2] or nil, logprob = fields[3]}
+end
+
+local function add_logprobs(all, given)
+  for _, fields in ipairs(given) do
+    local token = token_of(fields)
+    token.top = {}
+    for i, other in ipairs(fields[4]) do
+      token.top[i] = token_of(other)
+    end
+    all[#all + 1] = token
+  end
+end
+
 --- The next piece of text; nil at the end, when `finish` is there.
 function Generation:__call()
   while self.state.open do
@@ -208,9 +248,13 @@ function Generation:__call()
     for _, id in ipairs(to_ids(reply.tokens)) do
       self.tokens[#self.tokens + 1] = id
     end
+    if self.logprobs then
+      add_logprobs(self.logprobs, reply.logprobs)
+    end
     if reply.done then
       self.state.open = false
       self.finish = finish_of(reply, #self.tokens)
+      self.finish.logprobs = self.logprobs
     end
     if reply.text ~= "" then
       return reply.text

@@ -230,6 +230,98 @@ static void forged_notices_change_nothing(void **state) {
     }
 }
 
+/* ---- sampling ---- */
+
+typedef struct told {
+    int32_t id[32];
+    double logprob[32], best[32];
+    unsigned n, n_best;
+    weir_model *cancel; /* NULL: nobody */
+    uint64_t *request;
+} told;
+static told heard;
+
+static void note_token(void *data, const weir_token *token, const weir_token *best, size_t n_best) {
+    (void)data;
+    assert_true(heard.n < 32 && n_best >= 1 && token->text && token->logprob <= best[0].logprob && best[0].logprob <= 0);
+    heard.id[heard.n] = token->id;
+    heard.logprob[heard.n] = token->logprob;
+    heard.best[heard.n++] = best[0].logprob;
+    heard.n_best = (unsigned)n_best;
+    if (heard.cancel && heard.n == 2)
+        weir_cancel(heard.cancel, *heard.request);
+}
+
+static const weir_logit_bias ban_and_push[] = {{77, 100}, {78, 100.0}, {77, -100}};
+
+static void options_of_sampling_reach_the_kernel(void **state) {
+    (void)state;
+    static const char *const order[] = {"logit_bias", "presence_penalty"};
+    generation g;
+    weir_generate_options o = greedy;
+    heard = (told){0};
+    o.logit_bias = ban_and_push;
+    o.n_logit_bias = 3;
+    o.token = note_token;
+    o.logprobs = 3;
+    text_of(WEIR_DRIVER_EV, 0, &o, &g);
+    assert_int_equal(g.code, 0);
+    assert_int_equal(heard.n, 24);
+    assert_int_equal(heard.n_best, 3);
+    for (unsigned i = 0; i < heard.n; i++)
+        assert_true(heard.id[i] == 78 && heard.logprob[i] < heard.best[i]); /* the model's own distribution, not the biased one */
+    heard = (told){0};
+    o.presence_penalty = 2;
+    o.samplers = order;
+    o.n_samplers = 2;
+    text_of(WEIR_DRIVER_TEST, 3, &o, &g);
+    assert_int_equal(g.code, 0);
+    assert_int_equal(heard.id[23], 78);
+    o.n_samplers = 1;
+    text_of(WEIR_DRIVER_TEST, 3, &o, &g);
+    assert_int_equal(g.code, WEIR_EINVAL);
+    assert_non_null(strstr(g.error, "presence_penalty"));
+}
+
+static void repetition_is_known_after_any_splitting_into_tiles(void **state) {
+    (void)state;
+    generation whole, tiles;
+    weir_generate_options o = greedy;
+    o.repeat_penalty = 1.8;
+    o.frequency_penalty = 0.7;
+    text_of(WEIR_DRIVER_EV, 0, &o, &whole);
+    weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+    weir_load_options lo = {.tile = 2};
+    weir_model *m = load(s, &lo);
+    tiles = (generation){0};
+    generate(s, m, &o, &tiles);
+    assert_int_equal(tiles.size, whole.size);
+    assert_memory_equal(tiles.text, whole.text, whole.size);
+    weir_model_free(m);
+    weir_system_free(s);
+}
+
+static void a_cancel_while_a_token_is_told_ends_the_generation(void **state) {
+    (void)state;
+    weir_system *s = new_system(WEIR_DRIVER_EV, 0);
+    weir_model *m = load(s, NULL);
+    uint64_t request;
+    generation g = {0};
+    weir_generate_options o = greedy;
+    heard = (told){.cancel = m, .request = &request};
+    o.token = note_token;
+    o.logprobs = 20;
+    o.logit_bias = ban_and_push;
+    o.n_logit_bias = 3;
+    o.max_tokens = 200;
+    assert_int_equal(weir_generate(m, &o, generation_piece, generation_done, &g, &request, NULL), WEIR_OK);
+    weir_system_run(s, generation_ended, &g, NULL);
+    assert_int_equal(g.code, WEIR_ECANCELLED);
+    assert_int_equal(heard.n, 2);
+    weir_model_free(m);
+    weir_system_free(s);
+}
+
 /* ---- requests by message, from an actor that may go away ---- */
 
 typedef struct asker {
@@ -304,6 +396,9 @@ int main(void) {
         cmocka_unit_test(progress_reaches_the_whole),
         cmocka_unit_test(a_model_may_be_freed_in_done),
         cmocka_unit_test(forged_notices_change_nothing),
+        cmocka_unit_test(options_of_sampling_reach_the_kernel),
+        cmocka_unit_test(repetition_is_known_after_any_splitting_into_tiles),
+        cmocka_unit_test(a_cancel_while_a_token_is_told_ends_the_generation),
         cmocka_unit_test(a_generation_that_nobody_reads_stalls_after_its_credit),
         cmocka_unit_test(a_generation_ends_with_its_owner),
         cmocka_unit_test(a_model_freed_inside_its_own_callback_ends_its_requests),

@@ -3,6 +3,7 @@ local args = require "weir.args"
 local core = require "weir.core"
 local errors = require "weir.errors"
 local history = require "weir.editor.history"
+local logprobs = require "weir.logprobs"
 local terminal = require "weir.terminal"
 local weir = require "weir"
 
@@ -33,8 +34,11 @@ local function answer(model, messages, request, program)
     io.stdout:write(piece)
     io.stdout:flush()
   end
-  local ok, e = pcall(model.chat, model, messages, request)
+  local ok, e, finish = pcall(model.chat, model, messages, request)
   io.stdout:write "\n"
+  if ok and finish.logprobs then
+    io.stdout:write(logprobs.lines(finish.logprobs))
+  end
   if not ok then
     if not (program.calm() or core.interrupted()) then
       io.stderr:write("weir chat: ", errors.is(e) and tostring(e) or errors.text(e), "\n")

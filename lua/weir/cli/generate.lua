@@ -1,6 +1,7 @@
 --- weir generate: text from a prompt.
 local args = require "weir.args"
 local core = require "weir.core"
+local logprobs = require "weir.logprobs"
 local weir = require "weir"
 
 local generate = {
@@ -29,7 +30,8 @@ end
 local function print_json(o, text, it)
   local finish = it.finish
   io.stdout:write(weir.json.encode {
-    prompt = o.prompt, text = text, tokens = it.tokens, reason = finish.reason, stop = finish.stop, prompt_tokens = finish.prompt_tokens,
+    prompt = o.prompt, text = text, tokens = it.tokens, logprobs = it.logprobs and logprobs.plain(it.logprobs), reason = finish.reason, stop = finish.stop,
+    prompt_tokens = finish.prompt_tokens,
     prefill = microseconds(finish.prefill), decode = microseconds(finish.decode),
   }, "\n")
 end
@@ -53,6 +55,9 @@ function generate.run(o)
     io.stdout:write(table.concat(it.tokens, ","), "\n")
   else
     print_json(o, table.concat(pieces), it)
+  end
+  if o.logprobs and o.print ~= "json" then
+    io.stdout:write(logprobs.lines(it.logprobs))
   end
   io.stdout:flush()
   if o.stats or core.is_terminal(2) then
