@@ -9,10 +9,10 @@ enum { PANEL_ROWS = 16, ACT_BLOCK_BYTES = 48, ACT_BLOCK_K_BYTES = 304, PACKED_AL
 static const weir_type_info types[WEIR_TYPES] = {
     [WEIR_F32] = {"f32", 1, 4, 64, 0},
     [WEIR_F16] = {"f16", 1, 2, 32, 0},
-    [WEIR_Q4_0] = {"q4_0", 32, 18, 0, 0},
+    [WEIR_Q4_0] = {"q4_0", 32, 18, 288, 32},
     [WEIR_Q4_1] = {"q4_1", 32, 20, 320, 32},
-    [WEIR_Q5_0] = {"q5_0", 32, 22, 0, 0},
-    [WEIR_Q5_1] = {"q5_1", 32, 24, 0, 0},
+    [WEIR_Q5_0] = {"q5_0", 32, 22, 352, 32},
+    [WEIR_Q5_1] = {"q5_1", 32, 24, 384, 32},
     [WEIR_Q8_0] = {"q8_0", 32, 34, 544, 32},
     [9] = {"q8_1", 32, 36, 0, 0},
     [WEIR_Q2_K] = {"q2_k", 256, 84, 0, 0},
@@ -25,7 +25,7 @@ static const weir_type_info types[WEIR_TYPES] = {
     [17] = {"iq2_xs", 256, 74, 0, 0},
     [18] = {"iq3_xxs", 256, 98, 0, 0},
     [19] = {"iq1_s", 256, 50, 0, 0},
-    [WEIR_IQ4_NL] = {"iq4_nl", 32, 18, 0, 0},
+    [WEIR_IQ4_NL] = {"iq4_nl", 32, 18, 288, 32},
     [21] = {"iq3_s", 256, 110, 0, 0},
     [22] = {"iq2_s", 256, 82, 0, 0},
     [WEIR_IQ4_XS] = {"iq4_xs", 256, 136, 0, 0},
@@ -35,10 +35,10 @@ static const weir_type_info types[WEIR_TYPES] = {
     [27] = {"i64", 1, 8, 0, 0},
     [28] = {"f64", 1, 8, 0, 0},
     [29] = {"iq1_m", 256, 56, 0, 0},
-    [WEIR_BF16] = {"bf16", 1, 2, 0, 0},
+    [WEIR_BF16] = {"bf16", 1, 2, 32, 0},
     [34] = {"tq1_0", 256, 54, 0, 0},
     [35] = {"tq2_0", 256, 66, 0, 0},
-    [WEIR_MXFP4] = {"mxfp4", 32, 17, 0, 0},
+    [WEIR_MXFP4] = {"mxfp4", 32, 17, 272, 32},
 };
 
 const weir_type_info *weir_type_any(int type) {

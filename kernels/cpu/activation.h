@@ -1,6 +1,6 @@
 /* activation.h: floats to int8 activation blocks of 32 and 256. Part of every integer product's bits.
  *
- * amax = the largest magnitude; d = amax / 127; q = nearest even of x * (127 / amax). Of 32: sum = the sum of q; s = d * sum. Of 256: sums of 16 q.
+ * amax = the largest magnitude; d = amax / 127; q = nearest even of x * (127 / amax). Of 32: sum = the sum of q; s = d * sum; off = -128 * sum. Of 256: sums of 16 q.
  * amax of 0, and so small that 127 / amax would be no finite number: q = 0. An infinity or NaN among the values: d is NaN and q = 0, so that every
  * product with the block is NaN. */
 #ifndef WEIR_CPU_ACTIVATION_H
@@ -24,7 +24,7 @@ INLINE void act_quantise_block(vec16 a, vec16 b, act_block *out) {
     out->d = finite ? amax / 127.0f : bits_float(0x7fc00000);
     out->sum = ivec16_sum(ivec16_add(qa, qb));
     out->s = out->d * (float)out->sum;
-    out->reserved = 0;
+    out->off = -128 * out->sum;
     ivec16_store_i8(out->q, qa);
     ivec16_store_i8(out->q + 16, qb);
 }

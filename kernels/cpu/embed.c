@@ -1,47 +1,30 @@
 /* embed.c: gathers rows of a packed table as floats: one lane of a panel. Every level runs this code: conversions and one product or two, each rounded
  * as the float product's weights are. */
+#include "block.h"
 #include "f16.h"
 #include "level.h"
 
-static void gather_q4_1(const panel_q4_1 *p, int lane, int k, float *x) {
-    for (int b = 0; b < k / BLOCK; b++, p++, x += BLOCK) {
-        float d = f16_to_float(p->d[lane]), m = f16_to_float(p->m[lane]);
-        for (int i = 0; i < 16; i++) {
-            uint8_t q = p->q[i / 4][lane][i % 4];
-            x[i] = d * (float)(q & 15) + m;
-            x[i + 16] = d * (float)(q >> 4) + m;
-        }
-    }
-}
-
-static void gather_q8_0(const panel_q8_0 *p, int lane, int k, float *x) {
-    for (int b = 0; b < k / BLOCK; b++, p++, x += BLOCK) {
-        float d = f16_to_float(p->d[lane]);
-        for (int i = 0; i < BLOCK; i++)
-            x[i] = d * (float)p->q[i / 4][lane][i % 4];
+static void gather_values(int type, const uint8_t *panel, int lane, int k, float *x) {
+    const uint16_t *halves = (const uint16_t *)(const void *)panel;
+    for (int i = 0; i < k; i++) {
+        int at = i * PANEL + lane;
+        x[i] = type == WEIR_F32   ? ((const float *)(const void *)panel)[at]
+               : type == WEIR_F16 ? f16_to_float(halves[at])
+                                  : bits_float((uint32_t)halves[at] << 16);
     }
 }
 
 static void gather(const weir_weight *w, int row, float *x) {
-    const uint8_t *panel = weight_at(w);
     const weir_type_info *type = weir_type_get(w->type);
-    int lane = row % PANEL;
-    panel += (size_t)(row / PANEL) * ((size_t)w->k / type->block * type->panel_bytes);
-    switch (w->type) {
-    case WEIR_Q4_1:
-        gather_q4_1((const panel_q4_1 *)(const void *)panel, lane, w->k, x);
+    const weir_block_codec *codec = weir_block_codec_of(w->type);
+    size_t blocks = (size_t)w->k / type->block;
+    const uint8_t *panel = weight_at(w) + (size_t)(row / PANEL) * blocks * type->panel_bytes;
+    if (!codec) {
+        gather_values(w->type, panel, row % PANEL, w->k, x);
         return;
-    case WEIR_Q8_0:
-        gather_q8_0((const panel_q8_0 *)(const void *)panel, lane, w->k, x);
-        return;
-    case WEIR_F16:
-        for (int k = 0; k < w->k; k++)
-            x[k] = f16_to_float(((const uint16_t *)(const void *)panel)[k * PANEL + lane]);
-        return;
-    default:
-        for (int k = 0; k < w->k; k++)
-            x[k] = ((const float *)(const void *)panel)[k * PANEL + lane];
     }
+    for (size_t b = 0; b < blocks; b++)
+        codec->gather(panel + b * type->panel_bytes, row % PANEL, x + b * type->block);
 }
 
 static void scale_row(float *x, int k, float scale) {

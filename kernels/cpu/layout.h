@@ -15,6 +15,13 @@ enum {
     PARTIAL_ROWS = 4              /* rows up to which the splits of a row are spread over threads; more rows are enough work as they are */
 };
 
+/* The types that have kernels here, by the file with their products: T(number, name). Each has a panel_name below, a row in types.c, weir__pack_name and
+ * weir__gather_name (block.h), and a product (product.h). */
+#define WEIR_TYPES_FLOAT(T) T(F32, f32) T(F16, f16) T(BF16, bf16)
+#define WEIR_TYPES_32(T) T(Q4_0, q4_0) T(Q4_1, q4_1) T(Q5_0, q5_0) T(Q5_1, q5_1) T(Q8_0, q8_0) T(IQ4_NL, iq4_nl) T(MXFP4, mxfp4)
+#define WEIR_TYPES_K(T)
+#define WEIR_TYPES_BLOCKS(T) WEIR_TYPES_32(T) WEIR_TYPES_K(T)
+
 /* 16 rows of one block. */
 typedef struct panel_q4_0 {
     uint16_t d[PANEL];
@@ -47,6 +54,10 @@ typedef struct panel_mxfp4 {
     uint8_t e[PANEL];               /* powers of two, biased by 127: f16 cannot hold them */
     uint8_t q[BLOCK / 8][PANEL][4]; /* as q4_1; indices of the code book */
 } panel_mxfp4;
+
+/* What the codes of iq4_nl and iq4_xs, and those of mxfp4, stand for (ggml's kvalues_iq4nl; twice the values of OCP's e2m1, half the power of two). */
+#define IQ4_NL_BOOK -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
+#define MXFP4_BOOK 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12
 
 /* 16 rows of one super-block of 256; 6-bit scales and minima of sub-blocks are widened to bytes. Two codes a byte: low nibble k = 64 i + 4 c + j, high nibble
  * 32 more, (i, c) counting [8 i + c]. */
@@ -85,10 +96,10 @@ typedef struct panel_iq4_xs {
              [4]; /* low nibble k = 32 s + 4 c + j, high nibble 16 more, counting [4 s + c]; indices of iq4_nl's code book */
 } panel_iq4_xs;
 
-/* 32 activations: x ~ d * q; sum is of q; s = d * sum. q is in -127..127, never -128. */
+/* 32 activations: x ~ d * q; sum is of q; s = d * sum; off = -128 * sum, what codes that are 128 too large add too much. q is in -127..127, never -128. */
 typedef struct act_block {
     float d, s;
-    int32_t sum, reserved;
+    int32_t sum, off;
     int8_t q[BLOCK];
 } act_block;
 

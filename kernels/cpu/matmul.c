@@ -1,7 +1,11 @@
 /* matmul.c: y (+)= x W^T for one row (a vector) and for many. Owns how the work is cut; the arithmetic is product.h's. k is never cut. */
 #include "product.h"
 
-enum { ROW_BLOCK = 64, PANEL_GROUP = 4 }; /* a chunk of many rows: rows x panels; its activations stay in L2, its panel in L1 */
+enum {
+    PANEL_GROUP = 4,
+    ROW_PANELS = 8,
+    BLOCK_PANELS = SUMS / ROW_BLOCK
+}; /* panels of a chunk of many rows; of a call, of one row and of many */
 
 static float *output_row(const weir_k_matmul *a, int row) {
     return a->y + rows_index(a->step, a->y_rows, row) * (size_t)a->ldy;
@@ -19,34 +23,32 @@ static void put(const weir_k_matmul *a, int panel, int row, const float *sums) {
 }
 
 static void one_row(const weir_k_matmul *a, const operand *o, const weir_work *work) {
-    _Alignas(64) float out[PRODUCT_ROWS][PANEL];
+    _Alignas(64) float out[ROW_PANELS][PANEL];
     share s = share_of(panels_of(a->w.n), work);
     for (int first, end; share_take(&s, work, &first, &end);) {
         for (int p = first, n; p < end; p += n) {
-            n = min_int(end - p, PRODUCT_ROWS);
-            operand_vector(o, p, n, 0, out);
+            n = min_int(end - p, ROW_PANELS);
+            operand_product(o, p, n, 0, 1, out);
             for (int i = 0; i < n; i++)
                 put(a, p + i, 0, out[i]);
         }
     }
 }
 
-static void block_of_rows(const weir_k_matmul *a, const operand *o, int panel, int row, int end) {
-    _Alignas(64) float out[PRODUCT_ROWS][PANEL];
-    for (int n; row < end; row += n) {
-        n = min_int(end - row, PRODUCT_ROWS);
-        operand_rows(o, panel, row, n, out);
-        for (int i = 0; i < n; i++)
-            put(a, panel, row + i, out[i]);
-    }
+static void block_of_rows(const weir_k_matmul *a, const operand *o, int panel, int panels, int row, int rows) {
+    _Alignas(64) float out[SUMS][PANEL];
+    operand_product(o, panel, panels, row, rows, out);
+    for (int r = 0; r < rows; r++)
+        for (int p = 0; p < panels; p++)
+            put(a, panel + p, row + r, out[p * rows + r]);
 }
 
 static void many_rows(const weir_k_matmul *a, const operand *o, int rows, const weir_work *work) {
     int panels = panels_of(a->w.n), groups = (panels + PANEL_GROUP - 1) / PANEL_GROUP, blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
     for (uint32_t c; c = weir_work_take(work), c < (uint32_t)groups * (uint32_t)blocks;) {
         int first = (int)c % groups * PANEL_GROUP, end = min_int(first + PANEL_GROUP, panels), row = (int)c / groups * ROW_BLOCK;
-        for (int p = first; p < end; p++)
-            block_of_rows(a, o, p, row, min_int(row + ROW_BLOCK, rows));
+        for (int p = first; p < end; p += BLOCK_PANELS)
+            block_of_rows(a, o, p, min_int(BLOCK_PANELS, end - p), row, min_int(ROW_BLOCK, rows - row));
     }
 }
 

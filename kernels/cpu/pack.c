@@ -1,15 +1,7 @@
 /* pack.c: from a file's rows of blocks to panels of 16 rows. Moves bytes, changes none but the order; widens norm weights. Runs the same code at every level. */
+#include "block.h"
 #include "f16.h"
 #include "level.h"
-
-/* Blocks as in a file (ggml's block_q4_1, block_q8_0), at any alignment. */
-typedef struct file_q4_1 {
-    uint8_t d[2], m[2], q[16];
-} file_q4_1;
-typedef struct file_q8_0 {
-    uint8_t d[2];
-    int8_t q[32];
-} file_q8_0;
 
 /* The file's row of packed row r: undoes adjacent rotary pairs (2 i, 2 i + 1) to half split (i, i + rope_dim / 2) within each head. */
 static int source_row(const weir_k_pack *a, int r) {
@@ -21,25 +13,10 @@ static int source_row(const weir_k_pack *a, int r) {
     return head * dim + i % half * 2 + i / half;
 }
 
-static void pack_q4_1(const uint8_t *row, int lane, int k, uint8_t *panel) {
-    const file_q4_1 *from = (const file_q4_1 *)row;
-    panel_q4_1 *to = (panel_q4_1 *)(void *)panel;
-    for (int b = 0; b < k / BLOCK; b++, from++, to++) {
-        memcpy(&to->d[lane], from->d, 2);
-        memcpy(&to->m[lane], from->m, 2);
-        for (int c = 0; c < 4; c++)
-            memcpy(to->q[c][lane], from->q + 4 * c, 4);
-    }
-}
-
-static void pack_q8_0(const uint8_t *row, int lane, int k, uint8_t *panel) {
-    const file_q8_0 *from = (const file_q8_0 *)row;
-    panel_q8_0 *to = (panel_q8_0 *)(void *)panel;
-    for (int b = 0; b < k / BLOCK; b++, from++, to++) {
-        memcpy(&to->d[lane], from->d, 2);
-        for (int c = 0; c < 8; c++)
-            memcpy(to->q[c][lane], from->q + 4 * c, 4);
-    }
+static void pack_blocks(const weir_block_codec *codec, const weir_type_info *type, const uint8_t *row, int lane, size_t blocks,
+                        uint8_t *panel) {
+    for (size_t b = 0; b < blocks; b++)
+        codec->pack(row + b * type->bytes, lane, panel + b * type->panel_bytes);
 }
 
 static void pack_values(const uint8_t *row, int lane, int k, size_t width, uint8_t *panel) {
@@ -50,15 +27,14 @@ static void pack_values(const uint8_t *row, int lane, int k, size_t width, uint8
 static void pack_panel(const weir_k_pack *a, const weir_type_info *type, int panel) {
     size_t blocks = (size_t)a->w.k / type->block, row_bytes = blocks * type->bytes, panel_bytes = blocks * type->panel_bytes;
     uint8_t *to = weight_at(&a->w) + (size_t)panel * panel_bytes;
+    const weir_block_codec *codec = weir_block_codec_of(a->w.type);
     int lanes = min_int(PANEL, a->w.n - panel * PANEL);
     if (lanes < PANEL)
         memset(to, 0, panel_bytes);
     for (int lane = 0; lane < lanes; lane++) {
         const uint8_t *row = (const uint8_t *)a->source + (size_t)source_row(a, panel * PANEL + lane) * row_bytes;
-        if (a->w.type == WEIR_Q4_1)
-            pack_q4_1(row, lane, a->w.k, to);
-        else if (a->w.type == WEIR_Q8_0)
-            pack_q8_0(row, lane, a->w.k, to);
+        if (codec)
+            pack_blocks(codec, type, row, lane, blocks, to);
         else
             pack_values(row, lane, a->w.k, type->bytes, to);
     }

@@ -41,6 +41,8 @@ INLINE void vec16_store_n(float *p, vec16 a, int n) {
     memcpy(p, t, (size_t)n * sizeof *t);
 }
 
+/* ivec16_lookup(table, index) is table's lane index, 0..15, in every lane. */
+
 /* vec16_sum is the fixed tree: lanes i and i + 8, then + 4, + 2, + 1. vec16_max_lane is the same tree of a > b ? a : b. */
 
 /* Nearest even integer of |a| < 2^22, as the float a + 1.5 * 2^23 whose low bits are that integer: no conversion that would be undefined for NaN. */

@@ -25,6 +25,12 @@ INLINE void vec16_store(float *p, vec16 x) {
 INLINE vec16 vec16_load_f16(const uint16_t *p) {
     return (vec16){_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)), _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + 8)))};
 }
+INLINE __m256 vec16_half_bf16(const uint16_t *p) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
+}
+INLINE vec16 vec16_load_bf16(const uint16_t *p) {
+    return (vec16){vec16_half_bf16(p), vec16_half_bf16(p + 8)};
+}
 INLINE void vec16_store_f16(uint16_t *p, vec16 x) {
     _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(x.a, _MM_FROUND_TO_NEAREST_INT));
     _mm_storeu_si128((__m128i *)(p + 8), _mm256_cvtps_ph(x.b, _MM_FROUND_TO_NEAREST_INT));
@@ -98,6 +104,23 @@ INLINE vec16 ivec16_float(ivec16 x) {
 }
 INLINE ivec16 ivec16_load(const void *p) {
     return (ivec16){_mm256_loadu_si256((const __m256i *)p), _mm256_loadu_si256((const __m256i *)p + 1)};
+}
+INLINE ivec16 ivec16_load_u8(const uint8_t *p) {
+    return (ivec16){_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)),
+                    _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(p + 8)))};
+}
+INLINE ivec16 ivec16_load_i8(const int8_t *p) {
+    return (ivec16){_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)),
+                    _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p + 8)))};
+}
+/* The upper half of the table where bit 3 of the index, moved to the sign, is set. */
+INLINE __m256i ivec16_half_lookup(ivec16 table, __m256i index) {
+    __m256 low = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(table.a, index));
+    __m256 high = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(table.b, index));
+    return _mm256_castps_si256(_mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(index, 28))));
+}
+INLINE ivec16 ivec16_lookup(ivec16 table, ivec16 index) {
+    return (ivec16){ivec16_half_lookup(table, index.a), ivec16_half_lookup(table, index.b)};
 }
 INLINE void ivec16_store_i8(int8_t *p, ivec16 x) {
     __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(x.a, x.b), 0xd8);

@@ -17,6 +17,9 @@ INLINE void vec16_store(float *p, vec16 x) {
 INLINE vec16 vec16_load_f16(const uint16_t *p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
+INLINE vec16 vec16_load_bf16(const uint16_t *p) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
+}
 INLINE void vec16_store_f16(uint16_t *p, vec16 x) {
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
@@ -87,6 +90,15 @@ INLINE vec16 ivec16_float(ivec16 x) {
 }
 INLINE ivec16 ivec16_load(const void *p) {
     return _mm512_loadu_si512(p);
+}
+INLINE ivec16 ivec16_load_u8(const uint8_t *p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+INLINE ivec16 ivec16_load_i8(const int8_t *p) {
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+INLINE ivec16 ivec16_lookup(ivec16 table, ivec16 index) {
+    return _mm512_permutexvar_epi32(index, table);
 }
 INLINE void ivec16_store_i8(int8_t *p, ivec16 x) {
     _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(x));

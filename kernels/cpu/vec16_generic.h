@@ -23,6 +23,11 @@ INLINE vec16 vec16_load_f16(const uint16_t *p) {
     LANES r[i] = f16_to_float(p[i]);
     return r;
 }
+INLINE vec16 vec16_load_bf16(const uint16_t *p) {
+    vec16 r;
+    LANES r[i] = bits_float((uint32_t)p[i] << 16);
+    return r;
+}
 INLINE void vec16_store_f16(uint16_t *p, vec16 a) {
     LANES p[i] = float_to_f16(a[i]);
 }
@@ -99,6 +104,21 @@ INLINE vec16 ivec16_float(ivec16 a) {
 INLINE ivec16 ivec16_load(const void *p) {
     ivec16 r;
     memcpy(&r, p, sizeof r);
+    return r;
+}
+INLINE ivec16 ivec16_load_u8(const uint8_t *p) {
+    ivec16 r;
+    LANES r[i] = p[i];
+    return r;
+}
+INLINE ivec16 ivec16_load_i8(const int8_t *p) {
+    ivec16 r;
+    LANES r[i] = p[i];
+    return r;
+}
+INLINE ivec16 ivec16_lookup(ivec16 table, ivec16 index) {
+    ivec16 r;
+    LANES r[i] = table[index[i]];
     return r;
 }
 INLINE void ivec16_store_i8(int8_t *p, ivec16 a) {

@@ -165,7 +165,7 @@ static void open_model(void) {
     acts = memory(ROWS * weir_act_size(32, WIDTH));
     acts_wide = memory(ROWS * weir_act_size(32, MLP));
     for (int i = 0; i < ROWS * WIDTH / 32; i++)
-        ((act_block *)acts)[i] = (act_block){.d = 0.01f, .s = 0.1f, .sum = 10, .q = {10}};
+        ((act_block *)acts)[i] = (act_block){.d = 0.01f, .s = 0.1f, .sum = 10, .off = -1280, .q = {10}};
     for (int i = 0; i < LAYERS; i++) {
         layer *l = &layers[i];
         weir_k_matmul m = {.step = &step, .acts = acts, .y = y, .ldy = QKV};

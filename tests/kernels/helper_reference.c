@@ -104,6 +104,7 @@ void assert_same_acts(const void *acts, const ref_act *want, int k, const char *
         assert_same_bits(&a[b].d, &want[b].d, 1, what);
         assert_same_bits(&a[b].s, &want[b].s, 1, what);
         assert_int_equal(a[b].sum, want[b].sum);
+        assert_int_equal(a[b].off, -128 * want[b].sum);
         for (int i = 0; i < 32; i++)
             assert_int_equal(a[b].q[i], want[b].q[i]);
     }
@@ -121,27 +122,37 @@ static void put_half(uint8_t *to, float f) {
     memcpy(to, &h, 2);
 }
 
+/* Scales, minima and floats of a block; its codes stay. */
+static void random_scales(rng *r, int type, uint8_t *block) {
+    float f = rng_normal(r);
+    switch (type) {
+    case WEIR_F32:
+        memcpy(block, &f, 4);
+        return;
+    case WEIR_F16:
+        put_half(block, f);
+        return;
+    case WEIR_BF16:
+        memcpy(block, (uint8_t *)&f + 2, 2);
+        return;
+    case WEIR_MXFP4:
+        block[0] = (uint8_t)(rng_below(r, 50) ? 110 + rng_below(r, 15) : rng_below(r, 4));
+        return;
+    case WEIR_Q4_1:
+    case WEIR_Q5_1:
+        put_half(block + 2, 0.2f * f);
+    }
+    put_half(block, 0.02f * rng_float(r));
+}
+
 uint8_t *ref_random_weights(rng *r, int type, int n, int k) {
     size_t size = ref_row_bytes(type, k) * (size_t)n;
     uint8_t *w = zeroed(size);
     for (size_t i = 0; i < size; i++)
         w[i] = (uint8_t)(rng_below(r, 5) ? rng_next(r) : rng_below(r, 2) ? 0x80 : rng_below(r, 2) ? 0xff : 0);
-    if (type == WEIR_Q4_1 || type == WEIR_Q8_0) {
-        size_t bytes = weir_type_get(type)->bytes;
-        for (size_t b = 0; b < size / bytes; b++) {
-            put_half(w + b * bytes, 0.02f * rng_float(r));
-            if (type == WEIR_Q4_1)
-                put_half(w + b * bytes + 2, 0.2f * rng_float(r));
-        }
-    } else if (type == WEIR_F16) {
-        for (size_t i = 0; i < size; i += 2)
-            put_half(w + i, rng_normal(r));
-    } else {
-        for (size_t i = 0; i < size; i += 4) {
-            float f = rng_normal(r);
-            memcpy(w + i, &f, 4);
-        }
-    }
+    size_t bytes = weir_type_get(type)->bytes;
+    for (size_t b = 0; b < size / bytes; b++)
+        random_scales(r, type, w + b * bytes);
     return w;
 }
 
@@ -151,40 +162,66 @@ static float half_at(const uint8_t *p) {
     return ref_from_f16(h);
 }
 
-static int code_q4_1(const uint8_t *block, int i) {
-    return i < 16 ? block[4 + i] & 15 : block[4 + i - 16] >> 4;
+static bool has_minimum(int type) {
+    return type == WEIR_Q4_1 || type == WEIR_Q5_1;
 }
-static int code_q8_0(const uint8_t *block, int i) {
-    return (int8_t)block[2 + i];
+
+/* What the value at i of a block is before scale and minimum; formats as in ggml-common.h. */
+static int code_at(int type, const uint8_t *block, int i) {
+    static const int iq4_nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+    static const int mxfp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+    if (type == WEIR_Q8_0)
+        return (int8_t)block[2 + i];
+    size_t bytes = weir_type_get(type)->bytes;
+    const uint8_t *nibbles = block + bytes - 16, *fifth = nibbles - 4;
+    int low = i < 16 ? nibbles[i] & 15 : nibbles[i - 16] >> 4, high = fifth[i / 8] >> i % 8 & 1;
+    switch (type) {
+    case WEIR_Q4_0:
+        return low - 8;
+    case WEIR_Q4_1:
+        return low;
+    case WEIR_Q5_0:
+        return low + 16 * high - 16;
+    case WEIR_Q5_1:
+        return low + 16 * high;
+    case WEIR_IQ4_NL:
+        return iq4_nl[low];
+    default:
+        return mxfp4[low];
+    }
+}
+
+static float scale_of(int type, const uint8_t *block) {
+    return type == WEIR_MXFP4 ? (float)ldexp(1, block[0] - 128) : half_at(block);
 }
 
 float ref_value(int type, const uint8_t *row, int k) {
-    float f;
+    const weir_type_info *t = weir_type_get(type);
+    const uint8_t *block = row + k / (int)t->block * (int)t->bytes;
+    float f = 0;
     switch (type) {
-    case WEIR_Q4_1:
-        row += k / 32 * 20;
-        f = half_at(row) * (float)code_q4_1(row, k % 32);
-        return f + half_at(row + 2);
-    case WEIR_Q8_0:
-        row += k / 32 * 34;
-        return half_at(row) * (float)code_q8_0(row, k % 32);
+    case WEIR_F32:
+        memcpy(&f, block, 4);
+        return f;
     case WEIR_F16:
-        return half_at(row + 2 * k);
-    default:
-        memcpy(&f, row + 4 * k, 4);
+        return half_at(block);
+    case WEIR_BF16:
+        memcpy((uint8_t *)&f + 2, block, 2);
         return f;
     }
+    f = scale_of(type, block) * (float)code_at(type, block, k % 32);
+    return has_minimum(type) ? f + half_at(block + 2) : f;
 }
 
 float ref_product_int(int type, const uint8_t *row, int k, const ref_act *acts) {
     float acc = 0;
     for (int b = 0; b < k / 32; b++) {
-        const uint8_t *block = row + b * (type == WEIR_Q4_1 ? 20 : 34);
+        const uint8_t *block = row + b * (int)weir_type_get(type)->bytes;
         int64_t sum = 0;
         for (int i = 0; i < 32; i++)
-            sum += (type == WEIR_Q4_1 ? code_q4_1(block, i) : code_q8_0(block, i)) * acts[b].q[i];
-        acc = fmaf(half_at(block) * acts[b].d, (float)sum, acc);
-        if (type == WEIR_Q4_1)
+            sum += code_at(type, block, i) * acts[b].q[i];
+        acc = fmaf(scale_of(type, block) * acts[b].d, (float)sum, acc);
+        if (has_minimum(type))
             acc = fmaf(half_at(block + 2), acts[b].s, acc);
     }
     return acc;

@@ -31,7 +31,7 @@ static void fill_acts(product_case *c) {
     ref_quantise(c->x, c->rows * c->k, c->ref);
     act_block *a = c->acts;
     for (int i = 0; i < c->rows * c->k / 32; i++) {
-        a[i] = (act_block){.d = c->ref[i].d, .s = c->ref[i].s, .sum = c->ref[i].sum};
+        a[i] = (act_block){.d = c->ref[i].d, .s = c->ref[i].s, .sum = c->ref[i].sum, .off = -128 * c->ref[i].sum};
         for (int j = 0; j < 32; j++)
             a[i].q[j] = (int8_t)c->ref[i].q[j];
     }
@@ -50,6 +50,19 @@ static void open_case(product_case *c, rng *r, int level, int type, int n, int k
     c->want = zeroed((size_t)(rows * n) * sizeof *c->want);
     c->step = (weir_step){.rows = rows, .tile = rows, .tile_rows = rows, .out_rows = rows};
     c->args = (weir_k_matmul){.step = &c->step, .w = c->args.w, .x = c->x, .acts = c->acts, .ldx = k, .y = c->y, .ldy = n};
+}
+
+/* After a change of source or x. */
+static void repack(product_case *c) {
+    weir_k_matmul args = c->args;
+    free(c->packed);
+    free(c->acts);
+    free(c->ref);
+    pack(c);
+    fill_acts(c);
+    args.w = c->args.w;
+    args.acts = c->acts;
+    c->args = args;
 }
 
 static void close_case(product_case *c) {
@@ -86,7 +99,8 @@ static void compare(product_case *c, bool integer) {
     }
 }
 
-static const int row_counts[] = {1, 2, 3, 7, 8, 64, 65};
+/* Every number up to 17, a whole block of rows and one more. */
+static const int row_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 64, 65};
 #define ROW_COUNTS (int)(sizeof row_counts / sizeof *row_counts)
 
 static void compare_all_rows(int level, int type, int n, int k, bool integer) {
@@ -99,24 +113,50 @@ static void compare_all_rows(int level, int type, int n, int k, bool integer) {
     }
 }
 
+/* Types with products of int8 activations in blocks of 32. */
+static bool has_acts_of_32(int type) {
+    return weir_type_get(type) && weir_type_get(type)->acts == 32;
+}
+
 /* Each level's table is called directly, not through a dispatcher that would pick another one. Odd block counts, outputs that fill no panel. */
 static void kernels_I1_integer_products_have_the_bits_of_the_reference(void **state) {
     need_level(state);
-    static const int shapes[][2] = {{16, 32}, {48, 96}, {50, 160}, {3, 64}, {97, 288}};
-    for (int i = 0; i < 5; i++) {
-        compare_all_rows(level_of(state), WEIR_Q4_1, shapes[i][0], shapes[i][1], true);
-        compare_all_rows(level_of(state), WEIR_Q8_0, shapes[i][0], shapes[i][1], true);
-    }
+    static const int shapes[][2] = {{16, 32}, {50, 160}, {3, 64}};
+    for (int type = 0; type < WEIR_TYPES; type++)
+        for (int i = 0; i < 3 && has_acts_of_32(type); i++)
+            compare_all_rows(level_of(state), type, shapes[i][0], shapes[i][1], true);
+    compare_all_rows(level_of(state), WEIR_Q4_1, 97, 288, true);
+}
+
+static bool has_reference(int type) {
+    const weir_type_info *t = weir_type_get(type);
+    return t && (t->block == 1 || t->acts == 32);
 }
 
 static void float_products_have_the_bits_of_the_reference(void **state) {
     need_level(state);
     for (int type = 0; type < WEIR_TYPES; type++) {
-        if (!weir_type_get(type))
+        if (!has_reference(type))
             continue;
         compare_all_rows(level_of(state), type, 50, 96, false);
         if (weir_type_get(type)->block == 1)
             compare_all_rows(level_of(state), type, 33, 21, false);
+    }
+}
+
+/* Longer than the pieces of k whose widened panels are kept in cache. */
+static void float_products_of_long_rows_have_the_bits_of_the_reference(void **state) {
+    need_level(state);
+    for (int type = 0; type < WEIR_TYPES; type++) {
+        if (!has_reference(type))
+            continue;
+        for (int rows = 1; rows <= 14; rows += 13) {
+            rng r = {31};
+            product_case c;
+            open_case(&c, &r, level_of(state), type, 40, weir_type_get(type)->block == 1 ? 601 : 608, rows);
+            compare(&c, false);
+            close_case(&c);
+        }
     }
 }
 
@@ -136,27 +176,21 @@ static void one_row_of_many_panels_is_shared_out_whole(void **state) {
 /* Every code at its end, every activation at +-127: sums that would saturate 16 bits. */
 static void kernels_I3_the_largest_sums_are_exact(void **state) {
     need_level(state);
-    for (int pattern = 0; pattern < 4; pattern++) {
-        rng r = {7};
-        product_case c;
-        open_case(&c, &r, level_of(state), pattern < 2 ? WEIR_Q8_0 : WEIR_Q4_1, 16, 1536, 3);
-        size_t bytes = weir_type_get(c.type)->bytes, codes = c.type == WEIR_Q8_0 ? 2 : 4;
-        for (size_t b = 0; b < 16 * 48; b++)
-            memset(c.source + b * bytes + codes, pattern == 0 ? 0x80 : pattern == 1 ? 0x7f : pattern == 2 ? 0xff : 0xf0, bytes - codes);
-        for (int i = 0; i < c.rows * c.k; i++)
-            c.x[i] = i % 1536 < 700 ? 3.0f : -3.0f;
-        free(c.packed);
-        free(c.acts);
-        free(c.ref);
-        weir_k_matmul args = c.args;
-        pack(&c);
-        fill_acts(&c);
-        args.w = c.args.w;
-        args.acts = c.acts;
-        c.args = args;
-        compare(&c, true);
-        close_case(&c);
-    }
+    static const uint8_t patterns[] = {0x80, 0x7f, 0xff, 0xf0, 0x00};
+    for (int type = 0; type < WEIR_TYPES; type++)
+        for (int i = 0; i < 5 && has_acts_of_32(type); i++) {
+            rng r = {7};
+            product_case c;
+            open_case(&c, &r, level_of(state), type, 16, 1536, 3);
+            size_t bytes = weir_type_get(type)->bytes, scales = type == WEIR_MXFP4 ? 1 : type == WEIR_Q4_1 || type == WEIR_Q5_1 ? 4 : 2;
+            for (size_t b = 0; b < 16 * 48; b++)
+                memset(c.source + b * bytes + scales, patterns[i], bytes - scales);
+            for (int j = 0; j < c.rows * c.k; j++)
+                c.x[j] = j % 1536 < 700 ? 3.0f : -3.0f;
+            repack(&c);
+            compare(&c, true);
+            close_case(&c);
+        }
 }
 
 /* The value itself, not only the bits: one row and many rows of a 4-bit type with minima are within the rounding of the activations. */
@@ -287,19 +321,20 @@ static void a_tile_without_rows_writes_nothing(void **state) {
 static void hostile_scales_give_what_the_reference_gives(void **state) {
     need_level(state);
     static const uint16_t scales[] = {0x7c00, 0xfc00, 0x7e00, 0x7c01, 0x0001, 0x8001, 0x7bff, 0xfbff, 0, 0x8000};
-    for (int type = WEIR_Q4_1; type <= WEIR_Q8_0; type += WEIR_Q8_0 - WEIR_Q4_1) {
+    for (int type = 0; type < WEIR_TYPES; type++) {
+        if (!has_acts_of_32(type))
+            continue;
         rng r = {23};
         product_case c;
         open_case(&c, &r, level_of(state), type, 48, 96, 9);
         size_t bytes = weir_type_get(type)->bytes;
         for (size_t b = 0; b < 48 * 3; b++)
-            for (size_t i = 0; i < (type == WEIR_Q4_1 ? 2 : 1); i++)
-                memcpy(c.source + b * bytes + 2 * i, &scales[rng_below(&r, 10)], 2);
-        free(c.packed);
-        weir_k_matmul args = c.args;
-        pack(&c);
-        args.w = c.args.w;
-        c.args = args;
+            if (type == WEIR_MXFP4)
+                c.source[b * bytes] = (uint8_t[]){0, 1, 2, 3, 127, 253, 254, 255}[rng_below(&r, 8)];
+            else
+                for (size_t i = 0; i < (type == WEIR_Q4_1 || type == WEIR_Q5_1 ? 2 : 1); i++)
+                    memcpy(c.source + b * bytes + 2 * i, &scales[rng_below(&r, 10)], 2);
+        repack(&c);
         compare(&c, true);
         compare(&c, false);
         close_case(&c);
@@ -310,6 +345,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         EACH_LEVEL(kernels_I1_integer_products_have_the_bits_of_the_reference),
         EACH_LEVEL(float_products_have_the_bits_of_the_reference),
+        EACH_LEVEL(float_products_of_long_rows_have_the_bits_of_the_reference),
         EACH_LEVEL(one_row_of_many_panels_is_shared_out_whole),
         EACH_LEVEL(kernels_I3_the_largest_sums_are_exact),
         EACH_LEVEL(kernels_I7_one_row_is_as_right_as_many),

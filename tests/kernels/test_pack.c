@@ -1,6 +1,7 @@
 /* pack, pack_vector, embed: the layout byte by byte, the exact values of the reference's blocks, GGUF's rotary order. */
 #include "helper_reference.h"
 
+#include <ctype.h>
 #include <math.h>
 
 /* Packs n rows of k values; rope_heads as in weir_k_pack. free(). */
@@ -112,26 +113,36 @@ static void check_values(int level, int type, const void *bytes, const float *va
     free(unit);
 }
 
+/* "Q4_1.bytes" */
+static void upper(char to[32], const char *type, const char *what) {
+    size_t n = strlen(type);
+    for (size_t i = 0; i < n; i++)
+        to[i] = (char)toupper((unsigned char)type[i]);
+    snprintf(to + n, 32 - n, ".%s", what);
+}
+
 static void values_of_the_reference_blocks_are_exact(void **state) {
     need_level(state);
     const char *path = weir_test_reference("vectors/quants.safetensors");
     weir_test_need(path, "vectors/quants.safetensors");
     tensors t = tensors_open(path);
-    static const struct {
-        int type;
-        const char *bytes, *values;
-        int n, k;
-    } blocks[] = {{WEIR_F16, "F16.bytes", "F16.values", 8, 251},
-                  {WEIR_Q4_1, "Q4_1.bytes", "Q4_1.values", 16, 128},
-                  {WEIR_Q8_0, "Q8_0.bytes", "Q8_0.values", 32, 64}};
-    for (int i = 0; i < 3; i++) {
-        tensor bytes = tensors_get(&t, blocks[i].bytes), values = tensors_get(&t, blocks[i].values);
-        assert_non_null(bytes.data);
-        assert_int_equal(values.bytes, (size_t)(blocks[i].n * blocks[i].k) * sizeof(float));
+    for (int type = 0; type < WEIR_TYPES; type++) {
+        const weir_type_info *info = weir_type_get(type);
+        if (!info || type == WEIR_F32)
+            continue;
+        char name[32];
+        upper(name, info->name, "bytes");
+        tensor bytes = tensors_get(&t, name);
+        upper(name, info->name, "values");
+        tensor values = tensors_get(&t, name);
+        if (!bytes.data || !values.data)
+            fail_msg("no %s", name);
+        int count = (int)(values.bytes / sizeof(float)), k = info->block == 1 ? count / 8 : 256, n = count / k;
+        assert_int_equal(bytes.bytes, (size_t)(n * k) / info->block * info->bytes);
         float *v = malloc(values.bytes);
         assert_non_null(v);
         memcpy(v, values.data, values.bytes);
-        check_values(level_of(state), blocks[i].type, bytes.data, v, blocks[i].n, blocks[i].k);
+        check_values(level_of(state), type, bytes.data, v, n, k);
         free(v);
     }
     tensors_close(&t);
