@@ -1,4 +1,4 @@
-/* generator.h: the generator's state, shared by generator.c (the actor: passes from requests), request.c (a request from its message to its text) and
+/* generator.h: the generator's state, shared by generator.c (the actor), generator_pass.c (its turns: passes from requests), request.c (a request from its message to its text) and
  * encode.c (texts and ids asked for by others). */
 #ifndef WEIR_GENERATOR_H
 #define WEIR_GENERATOR_H
@@ -88,6 +88,19 @@ void weir__request_fail(weir__request *r, weir_error *error); /* taken */
 /* True while `generate` has not been answered. */
 static inline bool weir__request_unopened(const weir__request *r) {
     return r->state == WEIR__OPENING || r->state == WEIR__WAITING;
+}
+
+/* generator.c */
+void weir__generator_deliver(weir_actor *self, weir__request *r);                 /* to a reader that waits; it may be gone afterwards */
+void weir__generator_fail(weir_actor *self, weir__request *r, weir_error *error); /* taken; told where `generate` or `next` waits */
+
+/* generator_pass.c */
+/* Begins a pass, if none is in flight and a request may go on. */
+void weir__generator_schedule(weir_actor *self);
+
+/* Asked before its `down` may have come. */
+static inline bool weir__stepper_there(const weir__generator *g) {
+    return !g->stepper_gone && weir__actor(g->system, g->options.stepper);
 }
 
 /* encode.c */

@@ -264,7 +264,20 @@ static void bench_rest(int level) {
     for (int i = 0; i < VOCAB; i++)
         logits[i] = (float)((r = r * 1664525 + 1013904223) >> 16) / 5000.0f;
     void *base = w;
-    step = (weir_step){.tile_rows = 1, .outputs = 1, .out_rows = 1, .sample = &sample, .sampled = &sampled};
+    static weir_logprobs best;
+    static int32_t blocks[32], history[1024];
+    for (int i = 0; i < 1024; i++) {
+        blocks[i / 32] = i / 32;
+        history[i] = i * 31 % 700;
+    }
+    step = (weir_step){.tile_rows = 1,
+                       .outputs = 1,
+                       .out_rows = 1,
+                       .sample = &sample,
+                       .sampled = &sampled,
+                       .blocks = blocks,
+                       .history = history,
+                       .logprobs = &best};
     weir_k_sample a = {.step = &step, .logits = logits, .vocab = VOCAB, .workspace = memory(weir_sample_workspace(VOCAB)), .workers = 1};
     weir_k_rmsnorm norm = {
         .step = &step, .x = x, .x_rows = WEIR_ROWS_PASS, .width = WIDTH, .weight_base = &base, .eps = 1e-5f, .acts = acts};
@@ -272,10 +285,18 @@ static void bench_rest(int level) {
     double top_k = best_of(level, 1, &one, 1, 20);
     sample = (weir_sample){.temperature = 0.8f, .top_p = 0.9f};
     double top_p = best_of(level, 1, &one, 1, 20);
+    sample = (weir_sample){.temperature = 0.8f, .typical = 0.9f};
+    double typical = best_of(level, 1, &one, 1, 20);
+    sample = (weir_sample){.repeat_penalty = 1.1f, .frequency_penalty = 0.5f, .position = 1023, .temperature = 0.8f, .top_k = 40};
+    double penalties = best_of(level, 1, &one, 1, 20);
+    sample = (weir_sample){.logprobs = 6};
+    double logprobs = best_of(level, 1, &one, 1, 20);
     sample = (weir_sample){0};
     double greedy = best_of(level, 1, &one, 1, 20), rms = best_of(level, 1, &two, 1, 20);
-    printf("%-8s 1  sample: top-k 40 %.0f us, top-p 0.9 %.0f us, greedy %.0f us; rmsnorm of a row %.2f us\n", weir_cpu_level_name(level),
-           top_k * 1e6, top_p * 1e6, greedy * 1e6, rms * 1e6);
+    printf("%-8s 1  sample: top-k 40 %.0f us, top-p 0.9 %.0f us, typical 0.9 %.0f us, penalties and top-k 40 %.0f us, greedy %.0f us, with "
+           "5 logprobs %.0f us; "
+           "rmsnorm of a row %.2f us\n",
+           weir_cpu_level_name(level), top_k * 1e6, top_p * 1e6, typical * 1e6, penalties * 1e6, greedy * 1e6, logprobs * 1e6, rms * 1e6);
 }
 
 int main(int argc, char **argv) {
