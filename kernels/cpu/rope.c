@@ -1,8 +1,23 @@
-/* rope.c: rotates queries and keys, and stores keys and values in the KV pools. Position-wise; the rotation of one pair is
+/* rope.c: norms (where the model has them for each head) and rotates queries and keys, and stores keys and values in the KV pools. Position-wise; the rotation of one pair is
  * (a cos - b sin, b cos + a sin), each as fma(x, cos, +- rounded product). */
-#include "vec16.h"
+#include "rms.h"
 
 enum { ROW_GROUP = 16 }; /* rows of a chunk: they mostly share the cache lines of K, where positions stand side by side */
+
+/* RMSNorm of one head, in place. */
+static void norm_head(float *head, const float *w, int dim, float eps) {
+    vec16 scale = vec16_set1(rms_scale(head, dim, eps));
+    for (int i = 0; i < dim; i += 16) {
+        int n = min_int(16, dim - i);
+        vec16_store_n(head + i, rms_scaled(head + i, w + i, scale, n), n);
+    }
+}
+
+static void norm_heads(const weir_k_rope_store *a, float *heads, int count, uint64_t offset) {
+    const float *w = floats_at(a->norm_base, offset);
+    for (int h = 0; h < count; h++)
+        norm_head(heads + (size_t)h * (size_t)a->kv.dim, w, a->kv.dim, a->norm_eps);
+}
 
 /* i with i + rope_dim / 2, in place. angles: [rope_dim / 2][cos, sin]. */
 static void rotate(float *restrict head, const float *restrict angles, int rope_dim) {
@@ -50,6 +65,10 @@ static void rope_row(const weir_k_rope_store *a, int r) {
     float *qkv = a->qkv + (size_t)r * (size_t)a->ld;
     const float *angles = a->table + (size_t)position * (size_t)a->rope_dim;
     size_t block = (size_t)s->blocks[(size_t)s->slot[row] * (size_t)s->blocks_per_sequence + (size_t)(position / KV_BLOCK)];
+    if (a->norm_base) {
+        norm_heads(a, qkv, a->heads, a->q_norm);
+        norm_heads(a, qkv + a->k_offset, a->kv.kv_heads, a->k_norm);
+    }
     for (int h = 0; h < a->heads; h++)
         rotate(qkv + (size_t)h * (size_t)dim, angles, a->rope_dim);
     for (int h = 0; h < a->kv.kv_heads; h++) {

@@ -1,30 +1,11 @@
 /* rope_table.c: cosines and sines of the rotary embedding (Su et al. 2021), in double with explicit fma and our own functions, rounded to float at the end.
  * Runs the same code at every level. */
 #include "level.h"
-#include "log64.h"
+#include "math64.h"
 
 #define HALF_PI_HIGH 0x1.921fb54442d18p+0
 #define HALF_PI_LOW 0x1.1a62633145c07p-54
 #define TWO_OVER_PI 0x1.45f306dc9c883p-1
-#define ROUND_MAGIC 0x1.8p+52 /* adding it rounds to an integer, in the low bits of the sum */
-
-static double nearest(double x, int64_t *n) {
-    double t = x + ROUND_MAGIC;
-    uint64_t bits;
-    memcpy(&bits, &t, sizeof bits);
-    *n = (int64_t)(bits - UINT64_C(0x4338000000000000));
-    return t - ROUND_MAGIC;
-}
-
-/* exp for |x| < 700: x = n ln 2 + r, Taylor's series of r to r^13 / 13! (|r| <= 0.347: below 1e-17). */
-static double exp64(double x) {
-    int64_t n;
-    double whole = nearest(x / LN2_HIGH, &n), r = fma(-whole, LN2_HIGH, x), sum = 1;
-    r = fma(-whole, LN2_LOW, r);
-    for (int i = 13; i >= 1; i--)
-        sum = fma(sum, r / i, 1);
-    return sum * power_of_two(n);
-}
 
 double weir_log(double x) {
     return log64(x);
@@ -48,7 +29,7 @@ static double cosine(double r) {
 /* scale times cosine and sine of |angle| < 2^31: angle = n pi / 2 + r, pi / 2 as two doubles and every step one fma, so that r is off by less than 1e-15. */
 static void cos_sin(double angle, double scale, float *out) {
     int64_t n;
-    double whole = nearest(angle * TWO_OVER_PI, &n), r = fma(-whole, HALF_PI_HIGH, angle);
+    double whole = nearest64(angle * TWO_OVER_PI, &n), r = fma(-whole, HALF_PI_HIGH, angle);
     r = fma(-whole, HALF_PI_LOW, r);
     double c = n & 1 ? sine(r) : cosine(r), s = n & 1 ? cosine(r) : sine(r);
     out[0] = (float)(scale * ((n + 1) & 2 ? -c : c));
@@ -56,12 +37,6 @@ static void cos_sin(double angle, double scale, float *out) {
 }
 
 enum { POSITIONS = 64 }; /* of a chunk */
-
-void weir_rope_frequencies(const weir_rope *rope, double *frequency) {
-    double log_base = weir_log(rope->base);
-    for (int i = 0; i < rope->dim / 2; i++)
-        frequency[i] = exp64(-2.0 * (double)i / (double)rope->dim * log_base);
-}
 
 static void table_rows(const weir_k_rope_table *a, int first, int end) {
     int half = a->dim / 2;

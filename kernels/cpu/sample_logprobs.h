@@ -2,7 +2,7 @@
 #ifndef WEIR_CPU_SAMPLE_LOGPROBS_H
 #define WEIR_CPU_SAMPLE_LOGPROBS_H
 
-#include "log64.h"
+#include "math64.h"
 #include "sample_row.h"
 
 /* Sum of exp(logit - largest) over the numbers: 16 strided partials in double and the tree. */

@@ -43,10 +43,26 @@ static void tables_are_the_same_at_every_level(void **state) {
     assert_memory_equal(a, b, sizeof a);
 }
 
-enum { HEADS = 3, KV_HEADS = 2, ROWS = 5, LD = 200 };
+static void tables_are_scaled_before_they_are_rounded(void **state) {
+    need_level(state);
+    float t[200 * 8];
+    double frequency[4], scale = 1.0 + 0.1 * log(4.0);
+    weir_rope_frequencies(&(weir_rope){.base = 10000, .dim = 8}, frequency);
+    weir_k_rope_table a = {t, 200, 8, frequency, scale};
+    run_kernel(level_of(state), WEIR_K_rope_table, &a, 2);
+    for (int p = 0; p < 200; p++)
+        for (int i = 0; i < 4; i++) {
+            double angle = p * frequency[i];
+            assert_true(fabs((double)t[p * 8 + 2 * i] - scale * cos(angle)) < 7e-8);
+            assert_true(fabs((double)t[p * 8 + 2 * i + 1] - scale * sin(angle)) < 7e-8);
+        }
+}
+
+enum { HEADS = 3, KV_HEADS = 2, ROWS = 5, LD = 1800 };
 
 typedef struct rope_case {
     int dim, rope_dim, type;
+    bool norms;
 } rope_case;
 
 static float stored(int type, float f) {
@@ -91,11 +107,25 @@ static void check_store(int level, const rope_case *c) {
                            .positions = 128,
                            .table = table,
                            .kv = {k, v, c->type, KV_HEADS, c->dim, 0}};
+    float norms[2 * 256 + 3], *q_norm = norms + 3, *k_norm = q_norm + c->dim;
+    void *base = norms;
+    for (int i = 0; i < 2 * c->dim; i++)
+        q_norm[i] = 1 + rng_float(&r);
+    if (c->norms) {
+        a.norm_base = &base;
+        a.q_norm = 3 * sizeof(float);
+        a.k_norm = (size_t)(3 + c->dim) * sizeof(float);
+        a.norm_eps = 1e-6f;
+    }
     run_kernel(level, WEIR_K_rope_store, &a, 2);
     for (int row = 0; row < ROWS; row++) {
         int p = position[row + 2];
-        for (int h = 0; h < HEADS + KV_HEADS; h++)
-            rotate(want + row * LD + h * c->dim, c->rope_dim, table + p * c->rope_dim);
+        for (int h = 0; h < HEADS + KV_HEADS; h++) {
+            float *head = want + row * LD + h * c->dim;
+            if (c->norms)
+                ref_rmsnorm(head, h < HEADS ? q_norm : k_norm, c->dim, 1e-6f, head);
+            rotate(head, c->rope_dim, table + p * c->rope_dim);
+        }
         assert_same_bits(qkv + row * LD, want + row * LD, (size_t)q_floats, "rotated queries");
         for (int h = 0; h < KV_HEADS; h++) {
             int block = blocks[slot[row + 2] * 3 + p / 32] * KV_HEADS + h;
@@ -118,11 +148,19 @@ static void check_store(int level, const rope_case *c) {
 
 static void rotated_rows_are_stored_where_the_table_says(void **state) {
     need_level(state);
-    check_store(level_of(state), &(rope_case){16, 16, WEIR_F16});
-    check_store(level_of(state), &(rope_case){16, 8, WEIR_F32});
-    check_store(level_of(state), &(rope_case){8, 8, WEIR_F16});
-    check_store(level_of(state), &(rope_case){24, 24, WEIR_F32});
-    check_store(level_of(state), &(rope_case){20, 0, WEIR_F16});
+    check_store(level_of(state), &(rope_case){16, 16, WEIR_F16, false});
+    check_store(level_of(state), &(rope_case){16, 8, WEIR_F32, false});
+    check_store(level_of(state), &(rope_case){8, 8, WEIR_F16, false});
+    check_store(level_of(state), &(rope_case){24, 24, WEIR_F32, false});
+    check_store(level_of(state), &(rope_case){20, 0, WEIR_F16, false});
+}
+
+static void heads_are_normed_before_they_are_rotated(void **state) {
+    need_level(state);
+    check_store(level_of(state), &(rope_case){16, 16, WEIR_F16, true});
+    check_store(level_of(state), &(rope_case){24, 8, WEIR_F32, true});
+    check_store(level_of(state), &(rope_case){20, 20, WEIR_F32, true});
+    check_store(level_of(state), &(rope_case){256, 128, WEIR_F16, true});
 }
 
 int main(void) {
@@ -130,7 +168,9 @@ int main(void) {
         EACH_LEVEL(tables_are_cosines_and_sines),
         EACH_LEVEL(angles_of_a_million_are_reduced_exactly),
         EACH_LEVEL(tables_are_the_same_at_every_level),
+        EACH_LEVEL(tables_are_scaled_before_they_are_rounded),
         EACH_LEVEL(rotated_rows_are_stored_where_the_table_says),
+        EACH_LEVEL(heads_are_normed_before_they_are_rotated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
