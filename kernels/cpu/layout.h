@@ -19,7 +19,7 @@ enum {
  * weir__gather_name (block.h), and a product (product.h). */
 #define WEIR_TYPES_FLOAT(T) T(F32, f32) T(F16, f16) T(BF16, bf16)
 #define WEIR_TYPES_32(T) T(Q4_0, q4_0) T(Q4_1, q4_1) T(Q5_0, q5_0) T(Q5_1, q5_1) T(Q8_0, q8_0) T(IQ4_NL, iq4_nl) T(MXFP4, mxfp4)
-#define WEIR_TYPES_K(T)
+#define WEIR_TYPES_K(T) T(Q2_K, q2_k) T(Q3_K, q3_k) T(Q4_K, q4_k) T(Q5_K, q5_k) T(Q6_K, q6_k) T(IQ4_XS, iq4_xs)
 #define WEIR_TYPES_BLOCKS(T) WEIR_TYPES_32(T) WEIR_TYPES_K(T)
 
 /* 16 rows of one block. */
@@ -59,8 +59,11 @@ typedef struct panel_mxfp4 {
 #define IQ4_NL_BOOK -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
 #define MXFP4_BOOK 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12
 
-/* 16 rows of one super-block of 256; 6-bit scales and minima of sub-blocks are widened to bytes. Two codes a byte: low nibble k = 64 i + 4 c + j, high nibble
- * 32 more, (i, c) counting [8 i + c]. */
+/* 16 rows of one super-block of 256, k = 64 i + 4 c + j, c 0..15; scales and minima of sub-blocks are widened to bytes. Codes, or parts of them:
+ *   nibbles    [8 i + c % 8][row][j], the high one from c = 8 on
+ *   two bits   [4 i + c % 4][row][j], bits 2 (c / 4)
+ *   one bit    [2 i + c % 2][row][j], bit c / 2
+ * so that where they lie in a byte does not depend on i. */
 typedef struct panel_q4_k {
     uint16_t d[PANEL], dmin[PANEL];
     uint8_t scale[8][PANEL], min[8][PANEL]; /* of sub-blocks of 32 */
@@ -69,20 +72,20 @@ typedef struct panel_q4_k {
 typedef struct panel_q5_k {
     uint16_t d[PANEL], dmin[PANEL];
     uint8_t scale[8][PANEL], min[8][PANEL];
-    uint8_t h[SUPER / 32][PANEL][4]; /* fifth bits: byte [c][row][j], bit s is k = 32 s + 4 c + j */
+    uint8_t h[SUPER / 32][PANEL][4]; /* fifth bits */
     uint8_t q[SUPER / 8][PANEL][4];
 } panel_q5_k;
 typedef struct panel_q6_k {
     uint16_t d[PANEL];
     int8_t scale[16][PANEL];         /* of sub-blocks of 16; the value is d * scale * (q - 32) */
-    uint8_t h[SUPER / 16][PANEL][4]; /* two upper bits: byte [8 i + c][row][j], bits 2 s are k = 128 i + 32 s + 4 c + j */
+    uint8_t h[SUPER / 16][PANEL][4]; /* upper two bits */
     uint8_t q[SUPER / 8][PANEL][4];
 } panel_q6_k;
 typedef struct panel_q3_k {
     uint16_t d[PANEL];
     int8_t scale[16][PANEL];         /* of sub-blocks of 16, 32 taken off; the value is d * scale * (q - 4) */
-    uint8_t h[SUPER / 32][PANEL][4]; /* third bits, as q5_k's fifth */
-    uint8_t q[SUPER / 16][PANEL][4]; /* two bits: as q6_k's upper ones */
+    uint8_t h[SUPER / 32][PANEL][4]; /* third bits */
+    uint8_t q[SUPER / 16][PANEL][4]; /* lower two bits */
 } panel_q3_k;
 typedef struct panel_q2_k {
     uint16_t d[PANEL], dmin[PANEL];
@@ -91,9 +94,8 @@ typedef struct panel_q2_k {
 } panel_q2_k;
 typedef struct panel_iq4_xs {
     uint16_t d[PANEL];
-    int8_t scale[8][PANEL]; /* of sub-blocks of 32, 32 taken off */
-    uint8_t q[SUPER / 8][PANEL]
-             [4]; /* low nibble k = 32 s + 4 c + j, high nibble 16 more, counting [4 s + c]; indices of iq4_nl's code book */
+    int8_t scale[8][PANEL];         /* of sub-blocks of 32, 32 taken off */
+    uint8_t q[SUPER / 8][PANEL][4]; /* indices of iq4_nl's code book */
 } panel_iq4_xs;
 
 /* 32 activations: x ~ d * q; sum is of q; s = d * sum; off = -128 * sum, what codes that are 128 too large add too much. q is in -127..127, never -128. */

@@ -84,7 +84,12 @@ describe("reference", function()
   end
 
   -- file, and the peer's own mean and largest error with integer activations
-  for name, peer in pairs {f16 = {0.0013, 0.009}, q4_1 = {0.043, 0.41}, q8_0 = {0.043, 0.33}} do
+  local peers = {
+    f16 = {0.0013, 0.009}, q4_1 = {0.043, 0.41}, q8_0 = {0.043, 0.33},
+    q2_k = {0.061, 0.37}, q3_k_m = {0.056, 0.43}, q4_k_m = {0.055, 0.42}, q5_k_m = {0.057, 0.52}, q6_k = {0.057, 0.44},
+    iq4_xs = {0.059, 0.45},
+  }
+  for name, peer in pairs(peers) do
     it("kquants_" .. name, function()
       local file = safetensors.open(helper.reference "models/kquants/reference.safetensors")
       local path = helper.reference("models/kquants/" .. name .. ".gguf")
