@@ -1,86 +1,26 @@
-/* bpe.c: byte-level byte-pair encoding (GPT-2): bytes are written as printable characters, and pieces are joined by ranked merges inside of what the
- * pre-tokeniser cuts. A byte whose character is no piece is left out, as the tokenizers library and llama.cpp do, unless the vocabulary has an unknown piece. */
+/* bpe.c: byte-pair encoding (Sennrich et al. 2016): symbols are joined by ranked merges inside of what the pre-tokeniser cuts. Symbols are bytes, written as
+ * GPT-2's characters, or characters. What has no piece becomes bytes or the unknown piece, or is left out where the vocabulary has neither, as the tokenizers
+ * library does. */
 #include "tokenizer.h"
 
 #include <string.h>
 
 /* A merge of two pieces; `rank` + 1, 0: an empty slot. */
-typedef struct weir__merge_slot {
+typedef struct merge_slot {
     int32_t left, right;
     uint32_t rank;
 } merge_slot;
 
 typedef struct bpe {
-    weir__pre *pre;
     merge_slot *slots; /* [mask + 1] at most half full */
     size_t mask;
     uint64_t seed;
-    int32_t *results; /* [merges] by rank */
-    int32_t unk;      /* -1: bytes without a piece are left out */
+    int32_t *results;   /* [merges] by rank */
+    weir__index chunks; /* plain pieces by the text they stand for, if whole chunks are looked up */
+    bool ignore_merges;
+    weir__string prefix, suffix; /* in `bytes` */
+    char *bytes;
 } bpe;
-
-/* The code point that stands for a byte: itself if it is printable Latin-1, else the next free one from U+0100 on (all are below U+0144). */
-static void byte_points(uint16_t points[256]) {
-    uint16_t next = 256;
-    for (uint16_t b = 0; b < 256; b++) {
-        bool printable = (b >= 33 && b <= 126) || (b >= 161 && b != 173);
-        points[b] = printable ? b : next++;
-    }
-}
-
-static size_t put_point(char *to, uint16_t point) {
-    if (point < 0x80) {
-        to[0] = (char)point;
-        return 1;
-    }
-    to[0] = (char)(0xC0 | point >> 6);
-    to[1] = (char)(0x80 | (point & 0x3F));
-    return 2;
-}
-
-/* The bytes that a piece stands for, at `to`; false: it has a character that stands for none. */
-static bool unmap(const int16_t bytes[512], weir__string piece, char *to, size_t *size) {
-    *size = 0;
-    for (size_t i = 0; i < piece.size;) {
-        int step = weir__utf8_step(piece.data + i, piece.size - i);
-        unsigned char c = (unsigned char)piece.data[i];
-        if (step != 1 && step != 2)
-            return false;
-        unsigned point = step == 1 ? c : (c & 0x1Fu) << 6 | ((unsigned char)piece.data[i + 1] & 0x3F);
-        if (point >= 512 || bytes[point] < 0)
-            return false;
-        to[(*size)++] = (char)bytes[point];
-        i += (size_t)step;
-    }
-    return true;
-}
-
-/* Pieces of other characters, and control and user-defined ones, stand for their own bytes. */
-static void set_texts(weir__tokenizer *t) {
-    uint16_t points[256];
-    int16_t bytes[512];
-    byte_points(points);
-    memset(bytes, -1, sizeof bytes);
-    for (int16_t b = 0; b < 256; b++)
-        bytes[points[b]] = b;
-    char *to = t->text_bytes;
-    for (size_t i = 0; i < t->size; i++) {
-        if (t->kinds[i] == WEIR__CONTROL || t->kinds[i] == WEIR__UNKNOWN)
-            continue;
-        size_t size = 0;
-        if (t->kinds[i] == WEIR__USER || !unmap(bytes, t->pieces[i], to, &size)) {
-            t->texts[i] = t->pieces[i];
-            continue;
-        }
-        t->texts[i] = (weir__string){to, size};
-        to += size;
-    }
-    for (size_t b = 0; b < 256; b++) {
-        char name[2];
-        int64_t id = weir__index_find(&t->index, name, put_point(name, points[b]));
-        t->byte_ids[b] = weir__is_plain(t, id) ? (int32_t)id : -1;
-    }
-}
 
 static merge_slot *slot(const bpe *b, int32_t left, int32_t right) {
     uint64_t h = weir__mix(b->seed ^ ((uint64_t)(uint32_t)left << 32 | (uint32_t)right));
@@ -91,75 +31,120 @@ static merge_slot *slot(const bpe *b, int32_t left, int32_t right) {
     }
 }
 
-/* Splits "left right" and finds the three pieces. False: one is not there. */
-static bool parse_merge(const weir__tokenizer *t, weir__string line, char *joined, int64_t ids[3]) {
-    const char *gap = line.size > 2 ? memchr(line.data + 1, ' ', line.size - 2) : NULL;
-    if (!gap)
+/* Finds the three pieces of a merge; what continues a word is joined without its prefix. False: one is not there. */
+static bool find_merge(const weir__tokenizer *t, const bpe *b, weir__merge_pair pair, char *joined, int64_t ids[3]) {
+    if (pair.left.size == 0 || pair.right.size <= b->prefix.size)
         return false;
-    size_t left = (size_t)(gap - line.data), right = line.size - left - 1;
-    memcpy(joined, line.data, left);
-    memcpy(joined + left, gap + 1, right);
-    ids[0] = weir__index_find(&t->index, line.data, left);
-    ids[1] = weir__index_find(&t->index, gap + 1, right);
-    ids[2] = weir__index_find(&t->index, joined, left + right);
+    weir__string rest = {pair.right.data + b->prefix.size, pair.right.size - b->prefix.size};
+    memcpy(joined, pair.left.data, pair.left.size);
+    memcpy(joined + pair.left.size, rest.data, rest.size);
+    ids[0] = weir__index_find(&t->index, pair.left.data, pair.left.size);
+    ids[1] = weir__index_find(&t->index, pair.right.data, pair.right.size);
+    ids[2] = weir__index_find(&t->index, joined, pair.left.size + rest.size);
     return ids[0] >= 0 && ids[1] >= 0 && ids[2] >= 0;
 }
 
-/* Merges into pieces that text must not become (control pieces) are passed over; of equal merges the first counts. */
-static int add_merge(weir__tokenizer *t, const weir__old_vocab *v, size_t rank, char *joined, weir_error **error) {
+/* Merges into pieces that text must not become (control pieces) are passed over; of equal merges the last counts, as in the tokenizers library. */
+static int add_merge(weir__tokenizer *t, const weir__vocab *v, size_t rank, char *joined, weir_error **error) {
     bpe *b = t->model_data;
+    weir__merge_pair pair = v->merges[rank];
     int64_t ids[3];
-    char shown[96];
-    if (!parse_merge(t, v->merges[rank], joined, ids))
-        return weir_fail(error, WEIR_EFORMAT, "%s: merge %zu: found \"%s\", wanted two pieces of the vocabulary that make a third",
-                         v->source, rank, weir__quote(shown, sizeof shown, v->merges[rank].data, v->merges[rank].size));
+    char left[64], right[64];
+    if (!find_merge(t, b, pair, joined, ids))
+        return weir_fail(error, WEIR_EFORMAT,
+                         "%s: merge %zu: found \"%s\" and \"%s\", wanted two pieces of the vocabulary that make a third", v->source, rank,
+                         weir__quote(left, sizeof left, pair.left.data, pair.left.size),
+                         weir__quote(right, sizeof right, pair.right.data, pair.right.size));
     b->results[rank] = (int32_t)ids[2];
-    merge_slot *s = slot(b, (int32_t)ids[0], (int32_t)ids[1]);
-    if (weir__is_plain(t, ids[2]) && s->rank == 0)
-        *s = (merge_slot){(int32_t)ids[0], (int32_t)ids[1], (uint32_t)rank + 1};
+    if (weir__is_plain(t, ids[2]))
+        *slot(b, (int32_t)ids[0], (int32_t)ids[1]) = (merge_slot){(int32_t)ids[0], (int32_t)ids[1], (uint32_t)rank + 1};
     return WEIR_OK;
 }
 
-static int add_merges(weir__tokenizer *t, const weir__old_vocab *v, weir_error **error) {
+static int add_merges(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
     bpe *b = t->model_data;
     size_t room = 16, longest = 0;
-    while (room < 2 * v->merges_count)
+    while (room < 2 * v->n_merges)
         room *= 2;
-    for (size_t i = 0; i < v->merges_count; i++)
-        longest = v->merges[i].size > longest ? v->merges[i].size : longest;
+    for (size_t i = 0; i < v->n_merges; i++) {
+        size_t size = v->merges[i].left.size + v->merges[i].right.size;
+        longest = size > longest ? size : longest;
+    }
     b->mask = room - 1;
     b->slots = weir__alloc(t->system, room * sizeof *b->slots);
-    b->results = weir__alloc(t->system, (v->merges_count + 1) * sizeof *b->results);
+    b->results = weir__alloc(t->system, (v->n_merges + 1) * sizeof *b->results);
     char *joined = weir__alloc(t->system, longest + 1);
     int code = WEIR_OK;
     if (!b->slots || !b->results || !joined)
-        code = weir_fail(error, WEIR_ENOMEM, "%s: tokeniser of %zu merges", v->source, v->merges_count);
+        code = weir_fail(error, WEIR_ENOMEM, "%s: tokeniser of %zu merges", v->source, v->n_merges);
     b->seed = weir__mix((uintptr_t)b->slots);
-    for (size_t i = 0; i < v->merges_count && !code; i++)
+    for (size_t i = 0; i < v->n_merges && !code; i++)
         code = add_merge(t, v, i, joined, error);
     weir__free(t->system, joined);
     return code;
 }
 
-static int init(weir__tokenizer *t, const weir__old_vocab *v, weir_error **error) {
-    if (v->merges_count > WEIR_MAX_MERGES)
-        return weir_fail(error, WEIR_EFORMAT, "%s: found %zu merges, wanted at most %d", v->source, v->merges_count, WEIR_MAX_MERGES);
+static int index_chunks(weir__tokenizer *t) {
+    bpe *b = t->model_data;
+    const weir__string *names = t->byte_level ? t->texts : t->pieces;
+    if (weir__index_init(t->system, &b->chunks, names, sizeof *names, t->size))
+        return WEIR_ENOMEM;
+    for (size_t i = 0; i < t->size; i++) {
+        if (weir__is_plain(t, (int64_t)i) && names[i].size > 0)
+            weir__index_add(&b->chunks, (uint32_t)i);
+    }
+    return WEIR_OK;
+}
+
+static int keep_affixes(weir__tokenizer *t, const weir__vocab *v) {
+    bpe *b = t->model_data;
+    size_t n = v->continuing_prefix.size, m = v->end_suffix.size;
+    b->bytes = weir__alloc(t->system, n + m + 1);
+    if (!b->bytes)
+        return WEIR_ENOMEM;
+    if (n > 0)
+        memcpy(b->bytes, v->continuing_prefix.data, n);
+    if (m > 0)
+        memcpy(b->bytes + n, v->end_suffix.data, m);
+    b->prefix = (weir__string){b->bytes, n};
+    b->suffix = (weir__string){b->bytes + n, m};
+    return WEIR_OK;
+}
+
+static void find_bytes(weir__tokenizer *t) {
+    for (size_t c = 0; c < 256; c++) {
+        char name[2];
+        int64_t id = weir__index_find(&t->index, name, weir__byte_piece((unsigned char)c, name));
+        t->byte_ids[c] = weir__is_plain(t, id) ? (int32_t)id : -1;
+    }
+}
+
+static int init(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
+    enum { MOST_AFFIX = 64 };
+    if (v->n_merges > WEIR_MAX_MERGES)
+        return weir_fail(error, WEIR_EFORMAT, "%s: found %zu merges, wanted at most %d", v->source, v->n_merges, WEIR_MAX_MERGES);
+    if (v->continuing_prefix.size > MOST_AFFIX || v->end_suffix.size > MOST_AFFIX)
+        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: found a prefix or suffix of words of more than %d bytes", v->source, MOST_AFFIX);
     bpe *b = t->model_data = weir__alloc(t->system, sizeof *b);
-    if (!b)
+    if (!b || keep_affixes(t, v))
         return weir_fail(error, WEIR_ENOMEM, "%s: tokeniser", v->source);
-    b->unk = t->unk >= 0 && t->kinds[t->unk] == WEIR__UNKNOWN ? t->unk : -1;
-    set_texts(t);
-    int code = weir__pre_new(t->system, v->pre ? v->pre : "", v->source, &b->pre, error);
-    return code ? code : add_merges(t, v, error);
+    b->ignore_merges = v->ignore_merges;
+    if (t->byte_level)
+        find_bytes(t);
+    if (b->ignore_merges && index_chunks(t))
+        return weir_fail(error, WEIR_ENOMEM, "%s: tokeniser", v->source);
+    t->cuts_at_mark &= b->suffix.size == 0 && b->prefix.size == 0 && !b->ignore_merges;
+    return add_merges(t, v, error);
 }
 
 static void fini(weir__tokenizer *t) {
     bpe *b = t->model_data;
     if (!b)
         return;
-    weir__pre_free(b->pre);
+    weir__index_fini(t->system, &b->chunks);
     weir__free(t->system, b->slots);
     weir__free(t->system, b->results);
+    weir__free(t->system, b->bytes);
     weir__free(t->system, b);
 }
 
@@ -168,46 +153,85 @@ static uint32_t pair(const void *data, const weir__merge *m, uint32_t left, uint
     return rank > 0 ? rank - 1 : WEIR__NONE;
 }
 
-/* The chunk's bytes as symbols. */
-static void set_symbols(const weir__tokenizer *t, weir__merge *m, weir__string chunk) {
-    const bpe *b = t->model_data;
-    m->count = 0;
+static void set_byte_symbols(const weir__tokenizer *t, weir__merge *m, weir__string chunk) {
     for (size_t i = 0; i < chunk.size; i++) {
         int32_t id = t->byte_ids[(unsigned char)chunk.data[i]];
-        if (id < 0)
-            id = b->unk;
+        id = id < 0 ? t->unk : id;
         if (id >= 0)
             m->symbols[m->count++].id = id;
     }
 }
 
-static int encode_chunk(weir__encoder *e, weir__string chunk) {
+/* The piece of a character, with what stands before it inside of words and behind a word's last. */
+static int32_t find_char(const weir__tokenizer *t, weir__string character, bool first, bool last) {
+    const bpe *b = t->model_data;
+    char name[160];
+    weir__string prefix = first ? (weir__string){"", 0} : b->prefix, suffix = last ? b->suffix : (weir__string){"", 0};
+    if (prefix.size + suffix.size > 0) {
+        memcpy(name, prefix.data, prefix.size);
+        memcpy(name + prefix.size, character.data, character.size);
+        memcpy(name + prefix.size + character.size, suffix.data, suffix.size);
+        character = (weir__string){name, prefix.size + character.size + suffix.size};
+    }
+    int64_t id = weir__index_find(&t->index, character.data, character.size);
+    return weir__is_plain(t, id) ? (int32_t)id : -1;
+}
+
+/* A character without a piece: its bytes, or the unknown piece, one for several if they are fused, or nothing. */
+static void set_unknown(const weir__tokenizer *t, weir__merge *m, weir__string character, bool *unknown) {
+    bool bytes = t->byte_fallback;
+    for (size_t i = 0; i < character.size && bytes; i++)
+        bytes = t->byte_ids[(unsigned char)character.data[i]] >= 0;
+    for (size_t i = 0; i < character.size && bytes; i++)
+        m->symbols[m->count++].id = t->byte_ids[(unsigned char)character.data[i]];
+    if (bytes || t->unk < 0)
+        return;
+    if (!(*unknown && t->fuse_unk))
+        m->symbols[m->count++].id = t->unk;
+    *unknown = true;
+}
+
+static void set_char_symbols(const weir__tokenizer *t, weir__merge *m, weir__string chunk) {
+    bool unknown = false;
+    for (size_t at = 0, n; at < chunk.size; at += n) {
+        int step = weir__utf8_step(chunk.data + at, chunk.size - at);
+        n = step > 0 ? (size_t)step : 1;
+        int32_t id = find_char(t, (weir__string){chunk.data + at, n}, at == 0, at + n == chunk.size);
+        if (id < 0) {
+            set_unknown(t, m, (weir__string){chunk.data + at, n}, &unknown);
+            continue;
+        }
+        m->symbols[m->count++].id = id;
+        unknown = false;
+    }
+}
+
+static int encode_word(weir__encoder *e, weir__string word, weir_error **error) {
     const bpe *b = e->t->model_data;
     weir__merge *m = &e->merge;
-    if (weir__merge_reserve(e->system, m, chunk.size))
-        return WEIR_ENOMEM;
-    set_symbols(e->t, m, chunk);
+    if (weir__merge_reserve(e->system, m, word.size))
+        return weir_fail(error, WEIR_ENOMEM, "tokeniser: a word of %zu bytes", word.size);
+    m->count = 0;
+    (e->t->byte_level ? set_byte_symbols : set_char_symbols)(e->t, m, word);
     weir__merge_run(m, &(weir__merge_rules){.pair = pair, .data = b, .result = b->results});
-    for (uint32_t at = 0; at < m->count; at = m->symbols[at].next) {
-        if (weir__ids_push(e->system, e->ids, m->symbols[at].id))
-            return WEIR_ENOMEM;
-    }
-    return WEIR_OK;
+    int code = WEIR_OK;
+    for (uint32_t at = 0; at < m->count && !code; at = m->symbols[at].next)
+        code = weir__push(e, m->symbols[at].id, error);
+    return code;
 }
 
-static int encode(weir__encoder *e, const char *text, size_t size, weir_error **error) {
+static int encode(weir__encoder *e, weir__string chunk, weir_error **error) {
     const bpe *b = e->t->model_data;
-    if (!e->pre && !(e->pre = weir__pre_run_new(b->pre)))
-        return weir_fail(error, WEIR_ENOMEM, "tokeniser");
-    weir__string chunk;
-    weir__pre_start(e->pre, text, size);
-    for (;;) {
-        int code = weir__pre_next(e->pre, &chunk, error);
-        if (code || chunk.size == 0)
-            return code;
-        if (encode_chunk(e, chunk))
-            return weir_fail(error, WEIR_ENOMEM, "tokeniser: a chunk of %zu bytes", chunk.size);
+    int64_t whole = b->ignore_merges ? weir__index_find(&b->chunks, chunk.data, chunk.size) : -1;
+    if (whole >= 0)
+        return weir__push(e, (int32_t)whole, error);
+    int code = WEIR_OK;
+    while (chunk.size > 0 && !code) {
+        size_t n = e->t->byte_level ? chunk.size : weir__mark_cut(e->t, chunk);
+        code = encode_word(e, (weir__string){chunk.data, n}, error);
+        chunk = (weir__string){chunk.data + n, chunk.size - n};
     }
+    return code;
 }
 
-const weir__text_model weir__bpe_model = {.name = "gpt2", .init = init, .free = fini, .encode = encode};
+const weir__text_model weir__bpe_model = {WEIR__BPE, init, fini, encode};

@@ -12,7 +12,7 @@ enum { REPLACEMENT_SIZE = 3, MOST_INCOMPLETE = 3 };
 
 void weir__decoder_init(weir__decoder *d, weir_system *s, const weir__tokenizer *t, const weir__string *stops, size_t n_stops) {
     *d = (weir__decoder){.system = s, .tokenizer = t, .stops = stops, .n_stops = n_stops};
-    d->first = t && t->add_space_prefix;
+    d->first = true;
 }
 
 void weir__decoder_fini(weir__decoder *d) {
@@ -117,14 +117,16 @@ int weir__decoder_feed_bytes(weir__decoder *d, const char *bytes, size_t size, w
     return WEIR_OK;
 }
 
-/* The text of a token at this place; the space mark that encode put before the text is left out. */
+/* The text of a token at this place: at the beginning without what encode put before the text. */
 static int token_text(weir__decoder *d, int32_t id, weir__string *text, weir_error **error) {
     const weir__tokenizer *t = d->tokenizer;
     if (id < 0 || (size_t)id >= t->size)
         return weir_fail(error, WEIR_ETOKEN, "decoder: found token %d, wanted 0 to %zu", id, t->size - 1);
-    text->data = weir__tokenizer_bytes(t, id, false, &text->size);
-    if (d->first && text->size > 0 && weir__is_plain(t, id) && text->data[0] == ' ')
-        *text = (weir__string){text->data + 1, text->size - 1};
+    *text = d->first && t->firsts ? t->firsts[id] : t->texts[id];
+    for (uint32_t i = 0; d->first && i < t->strip_most && text->size >= t->strip.size && t->strip.size > 0 &&
+                         memcmp(text->data, t->strip.data, t->strip.size) == 0;
+         i++)
+        *text = (weir__string){text->data + t->strip.size, text->size - t->strip.size};
     return WEIR_OK;
 }
 

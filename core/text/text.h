@@ -8,33 +8,20 @@
 
 typedef struct weir__tokenizer weir__tokenizer;
 
-typedef struct weir__old_vocab {
-    const char *model;  /* "gpt2": byte-level BPE with merges; "llama": SentencePiece BPE with scores */
-    const char *pre;    /* pre-tokeniser of byte-level BPE: "smollm" */
-    const char *source; /* file name for errors */
-    size_t size;
-    const weir__string *pieces; /* [size] */
-    const float *scores;        /* [size], NULL for gpt2 */
-    const int32_t *kinds;       /* [size] enum weir__piece_kind, NULL: all normal */
-    size_t merges_count;
-    const weir__string *merges; /* "left right", gpt2 only */
-    int32_t bos, eos, unk;      /* -1: none. Outside the vocabulary: treated as none */
-    bool add_bos, add_eos, add_space_prefix;
-} weir__old_vocab;
-
-/* Copies all that it keeps. EUNSUPPORTED (model or pre-tokeniser by name and what is known), EFORMAT (a merge of pieces that are not there, ...), ENOMEM. */
-int weir__tokenizer_new(weir_system *s, const weir__old_vocab *v, weir__tokenizer **out, weir_error **error);
+/* Copies all that it keeps. EUNSUPPORTED (a step or a pattern that is not run), EFORMAT (a merge of pieces that are not there, ...), ENOMEM. */
+int weir__tokenizer_new(weir_system *s, const weir__vocab *v, weir__tokenizer **out, weir_error **error);
 WEIR_API void weir__tokenizer_free(weir__tokenizer *t);
 WEIR_API size_t weir__tokenizer_size(const weir__tokenizer *t);
 int32_t weir__tokenizer_bos(const weir__tokenizer *t);
 int32_t weir__tokenizer_eos(const weir__tokenizer *t);
-bool weir__tokenizer_add_bos(const weir__tokenizer *t);
-bool weir__tokenizer_is_end(const weir__tokenizer *t, int32_t id); /* eos, or a control piece that published chat models end a turn with */
+bool weir__tokenizer_add_bos(const weir__tokenizer *t); /* a text with bounds begins with bos */
+bool weir__tokenizer_is_end(const weir__tokenizer *t,
+                            int32_t id); /* eos, an id of `ends`, or a control piece that published chat models end a turn with */
 /* The id of a piece by its exact text, -1 if none. */
 int32_t weir__tokenizer_find(const weir__tokenizer *t, const char *piece, size_t size);
 
-/* A part of a prompt. Control and user-defined pieces are recognised in a part only if `special`; neighbouring parts that are not special pieces are one
- * text to the tokeniser. */
+/* A part of a prompt. Special added tokens, and those that look like a chat's turns whatever their file calls them, are recognised in a part only if `special`;
+ * other added tokens are text and recognised everywhere. Between added tokens all parts are one text to the tokeniser. */
 typedef struct weir__part {
     const char *text;
     size_t size;
@@ -52,7 +39,7 @@ WEIR_API void weir__ids_free(weir_system *s, weir__ids *ids);
 WEIR_API int weir__tokenizer_encode(const weir__tokenizer *t, const weir__part *parts, size_t n, bool bounds, weir__ids *ids,
                                     weir_error **error);
 
-/* The bytes of a token as text: byte-level pieces decoded, SentencePiece's space mark as a space, byte pieces as their byte; control pieces are empty
+/* The bytes of a token inside of a text, by the decoder's steps; control and unknown pieces are empty
  * unless `special`. *size may be 0. The pointer lives as long as the tokeniser. */
 const char *weir__tokenizer_bytes(const weir__tokenizer *t, int32_t id, bool special, size_t *size);
 /* The piece as the vocabulary has it. */
@@ -68,7 +55,7 @@ typedef struct weir__decoder {
     const weir__string *stops; /* borrowed; must outlive the decoder */
     size_t n_stops;
     size_t safe;             /* leading bytes of `held` that may be given out */
-    bool first;              /* SentencePiece: the next space mark is the prefix that encode added */
+    bool first;              /* nothing was given out yet: what encode put before the text is left out */
     bool continued;          /* `held` begins with an incomplete character of the context: dropped, not replaced, if it stays one */
     const weir__string *met; /* the stop string that was met, NULL: none */
     bool stopped;            /* a stop string was met: `safe` ends before it, all later input is ignored */

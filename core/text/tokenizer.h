@@ -4,8 +4,9 @@
 
 #include "index.h"
 #include "merge.h"
-#include "pretokenise.h"
+#include "steps.h"
 #include "text.h"
+#include "trie.h"
 
 #define WEIR__SPACE_MARK "\xE2\x96\x81" /* U+2581, a space inside SentencePiece's pieces */
 enum { WEIR__SPACE_MARK_SIZE = 3 };
@@ -14,16 +15,15 @@ typedef struct weir__encoder weir__encoder;
 
 /* One way to make pieces of text: a row of the table in tokenizer.c. */
 typedef struct weir__text_model {
-    const char *name;
-    bool space_prefix; /* a space may be put before the text, as add_space_prefix says */
-    /* Sets t->texts, t->byte_ids and t->model_data from the pieces. On failure `free` is called for what was made. */
-    int (*init)(weir__tokenizer *t, const weir__old_vocab *v, weir_error **error);
+    enum weir__model_kind kind;
+    /* Sets t->model_data from the vocabulary. On failure `free` is called for what was made. */
+    int (*init)(weir__tokenizer *t, const weir__vocab *v, weir_error **error);
     void (*free)(weir__tokenizer *t);
-    /* Encodes text without special pieces. */
-    int (*encode)(weir__encoder *e, const char *text, size_t size, weir_error **error);
+    /* Encodes one piece of pre-tokenised text, which is not empty. */
+    int (*encode)(weir__encoder *e, weir__string chunk, weir_error **error);
 } weir__text_model;
 
-extern const weir__text_model weir__bpe_model, weir__spm_model;
+extern const weir__text_model weir__bpe_model, weir__spm_model, weir__unigram_model, weir__wordpiece_model;
 
 struct weir__tokenizer {
     weir_system *system;
@@ -31,18 +31,28 @@ struct weir__tokenizer {
     void *model_data; /* owned by the model */
     size_t size;
     weir__string *pieces; /* [size] as the vocabulary has them */
-    weir__string *texts;  /* [size] the bytes they stand for; nothing for control and unknown pieces */
+    weir__string *texts;  /* [size] the bytes they stand for inside of a text; nothing for control and unknown pieces */
+    weir__string *firsts; /* [size] the same at the beginning of a text; NULL: as `texts`, but for `strip` */
     uint8_t *kinds;       /* [size] */
-    char *piece_bytes, *text_bytes;
+    char *piece_bytes;
+    weir__buffer text_bytes;
     weir__index index; /* piece -> id, the first of equal ones */
-    int32_t *specials; /* [n_specials] control and user-defined pieces, in order of their bytes */
-    size_t n_specials;
-    bool special_first[256]; /* bytes that a special piece begins with */
-    int32_t *ends;           /* [n_ends] control pieces that end a turn */
+    weir__added *added;
+    size_t n_added;
+    char *added_bytes;
+    weir__trie raw, normalized; /* added tokens as they stand in the raw and in the normalised text: positions in `added` */
+    weir__ops normaliser, pretokeniser;
+    int32_t *ends; /* [n_ends] ids that end a turn */
     size_t n_ends;
+    int32_t *before, *after; /* [n_before], [n_after] */
+    size_t n_before, n_after;
     int32_t byte_ids[256]; /* the piece of a single byte, -1: none */
     int32_t bos, eos, unk; /* -1: none */
-    bool add_bos, add_eos, add_space_prefix;
+    weir__string strip;    /* what is taken off the beginning of a decoded text, up to `strip_most` times; in `text_bytes` */
+    uint32_t strip_most;
+    bool byte_level, byte_fallback, fuse_unk;
+    bool cuts_at_mark; /* no piece has a mark behind another character: a chunk may be cut before such marks without changing the result */
+    size_t longest;    /* bytes of the longest piece */
 };
 
 /* The memory of one encoding. */
@@ -51,27 +61,40 @@ struct weir__encoder {
     weir_system *system;
     weir__ids *ids;
     weir__merge merge;
-    char *run; /* [run_size] text since the last special piece */
-    size_t run_size, run_room;
-    char *marked; /* SentencePiece: the run with its spaces as marks */
-    size_t marked_room;
+    weir__work work;
+    char *joined;     /* several parts as one text */
     uint32_t *starts; /* SentencePiece: [symbols + 1] where each begins */
     size_t starts_room;
-    weir__pre_run *pre;
+    void *cells; /* Unigram */
+    size_t cells_room;
 };
 
-/* Pieces that text may be cut into; never control, user-defined, unknown or byte pieces. */
+/* Pieces that text may be cut into; never control, unknown or byte pieces. */
 static inline bool weir__is_plain(const weir__tokenizer *t, int64_t id) {
-    return id >= 0 && (t->kinds[id] == WEIR__NORMAL || t->kinds[id] == WEIR__UNUSED);
-}
-static inline bool weir__is_special(const weir__tokenizer *t, int64_t id) {
-    return t->kinds[id] == WEIR__CONTROL || t->kinds[id] == WEIR__USER;
+    return id >= 0 && (t->kinds[id] == WEIR__NORMAL || t->kinds[id] == WEIR__UNUSED || t->kinds[id] == WEIR__USER);
 }
 
 int weir__ids_push(weir_system *s, weir__ids *ids, int32_t id); /* ENOMEM */
-/* The special piece that `text` begins with, the longest one; -1: none. */
-int32_t weir__special_at(const weir__tokenizer *t, const char *text, size_t size);
-/* Fills t->specials. ENOMEM. */
-int weir__specials_init(weir__tokenizer *t);
+int weir__push(weir__encoder *e, int32_t id, weir_error **error);
+/* Text that is no piece: byte pieces if the vocabulary falls back to them and has them all, else one unknown piece. EINVAL: neither. ENOMEM. */
+int weir__push_unknown(weir__encoder *e, weir__string text, weir_error **error);
+/* How much of the chunk may be encoded for itself: up to the first mark behind another character. All of it unless t->cuts_at_mark. */
+size_t weir__mark_cut(const weir__tokenizer *t, weir__string chunk);
+
+/* added.c. `special` may be found up to `special_end`, others anywhere. */
+typedef struct weir__found {
+    const weir__added *added; /* NULL: none */
+    size_t begin, end;        /* with the white space that it takes */
+} weir__found;
+int weir__added_init(weir__tokenizer *t, const weir__vocab *v, weir_error **error);
+void weir__added_fini(weir__tokenizer *t);
+/* The longest one at text[at]; `from`: white space before that is another's. */
+weir__found weir__added_at(const weir__tokenizer *t, const weir__trie *trie, weir__string text, size_t from, size_t at, size_t special_end);
+
+/* detokenise.c: sets t->texts, t->firsts, t->strip. EUNSUPPORTED, ENOMEM. */
+int weir__detokenise_init(weir__tokenizer *t, const weir__vocab *v, weir_error **error);
+/* bytes.c: the bytes that a byte-level piece stands for, at `to`; false: it has a character that stands for none. And the piece of a byte, 1 or 2 bytes. */
+bool weir__bytes_of(weir__string piece, char *to, size_t *size);
+size_t weir__byte_piece(unsigned char byte, char to[2]);
 
 #endif

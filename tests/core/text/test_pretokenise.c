@@ -1,35 +1,34 @@
 /* test_pretokenise.c: where text is cut before byte-pair merging. Expectations are written out by hand from the patterns' definition. */
-#include "../../../core/text/pretokenise.h"
+#include "../../../core/text/steps.h"
 #include "test.h"
 
-/* Cuts `text` with a named pre-tokeniser and compares with chunks joined by '|'. */
-static void assert_cuts(const char *name, const char *text, size_t size, const char *want) {
+/* Cuts `text` and compares with chunks joined by '|'. */
+static void assert_steps(const weir__step *steps, size_t n, const char *text, size_t size, const char *want) {
     weir_system *s;
-    weir__pre *p;
-    weir__string chunk;
+    weir__ops ops;
+    const weir__cuts *cuts;
+    weir__string cut;
     char got[512];
     size_t used = 0;
     assert_int_equal(weir_system_new(NULL, &s, NULL), WEIR_OK);
-    assert_int_equal(weir__pre_new(s, name, "test", &p, NULL), WEIR_OK);
-    weir__pre_run *r = weir__pre_run_new(p);
-    weir__pre_start(r, text, size);
-    for (;;) {
-        assert_int_equal(weir__pre_next(r, &chunk, NULL), WEIR_OK);
-        if (chunk.size == 0)
-            break;
-        assert_true(used + chunk.size + 1 < sizeof got);
-        memcpy(got + used, chunk.data, chunk.size);
-        used += chunk.size;
+    weir__work work = {.system = s};
+    assert_int_equal(weir__ops_init(s, &ops, (weir__steps){steps, n}, weir__pretokeniser_kinds, "pre-tokeniser", "test", NULL), WEIR_OK);
+    assert_int_equal(weir__pretokenise(&ops, &work, (weir__string){text, size}, true, &cut, &cuts, NULL), WEIR_OK);
+    for (size_t i = 0; i < cuts->size; i++) {
+        assert_true(used + cuts->data[i].size + 1 < sizeof got);
+        memcpy(got + used, cut.data + cuts->data[i].begin, cuts->data[i].size);
+        used += cuts->data[i].size;
         got[used++] = '|';
     }
     got[used > 0 ? used - 1 : 0] = 0;
     assert_string_equal(got, want);
-    weir__pre_run_free(r);
-    weir__pre_free(p);
+    weir__ops_fini(&ops);
+    weir__work_fini(&work);
     weir_system_free(s);
 }
-#define smollm(text, want) assert_cuts("smollm", text, sizeof(text) - 1, want)
-#define gpt2(text, want) assert_cuts("gpt-2", text, sizeof(text) - 1, want)
+static const weir__step digits_gpt2[] = {{.kind = WEIR__DIGITS, .individual = true}, {.kind = WEIR__BYTE_LEVEL, .use_regex = true}};
+#define smollm(text, want) assert_steps(digits_gpt2, 2, text, sizeof(text) - 1, want)
+#define gpt2(text, want) assert_steps(digits_gpt2 + 1, 1, text, sizeof(text) - 1, want)
 
 static void words_take_one_space_along(void **state) {
     (void)state;
@@ -92,20 +91,6 @@ static void bytes_that_are_no_text_are_chunks_of_their_own(void **state) {
     smollm("\xED\xA0\x80x", "\xED\xA0\x80|x"); /* a surrogate */
 }
 
-static void an_unknown_name_is_refused_with_the_known_ones(void **state) {
-    (void)state;
-    weir_system *s;
-    weir__pre *p;
-    weir_error *error = NULL;
-    assert_int_equal(weir_system_new(NULL, &s, NULL), WEIR_OK);
-    assert_int_equal(weir__pre_new(s, "klingon", "file.gguf", &p, &error), WEIR_EUNSUPPORTED);
-    assert_non_null(strstr(weir_error_text(error), "file.gguf"));
-    assert_non_null(strstr(weir_error_text(error), "\"klingon\""));
-    assert_non_null(strstr(weir_error_text(error), "\"smollm\""));
-    weir_error_free(error);
-    weir_system_free(s);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_take_one_space_along),
@@ -114,7 +99,6 @@ int main(void) {
         cmocka_unit_test(white_space_is_unicodes),
         cmocka_unit_test(letters_of_all_scripts_are_letters),
         cmocka_unit_test(bytes_that_are_no_text_are_chunks_of_their_own),
-        cmocka_unit_test(an_unknown_name_is_refused_with_the_known_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

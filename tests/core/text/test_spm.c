@@ -30,7 +30,7 @@ static int setup(void **state) {
     (void)state;
     static vocab b;
     build(&b);
-    return weir_system_new(NULL, &s, NULL) || weir__tokenizer_new(s, &b.v, &t, NULL);
+    return weir_system_new(NULL, &s, NULL) || weir__tokenizer_new(s, described(&b), &t, NULL);
 }
 
 static int teardown(void **state) {
@@ -72,8 +72,8 @@ static void tokenizer_C3(void **state) {
     static vocab b;
     weir__tokenizer *bare;
     build(&b);
-    b.v.add_space_prefix = false;
-    assert_int_equal(weir__tokenizer_new(s, &b.v, &bare, NULL), WEIR_OK);
+    b.add_space_prefix = false;
+    assert_int_equal(weir__tokenizer_new(s, described(&b), &bare, NULL), WEIR_OK);
     assert_special(bare, s, "<s>a", BOS, a);
     assert_text(bare, s, "a a", a, mark_a);
     weir__tokenizer_free(bare);
@@ -86,7 +86,7 @@ static void tokenizer_C15(void **state) {
     build(&b);
     int32_t less = add_piece(&b, "<", WEIR__NORMAL, -70), rest = add_piece(&b, "s>", WEIR__NORMAL, -9);
     add_piece(&b, "0x41>", WEIR__NORMAL, -9);
-    assert_int_equal(weir__tokenizer_new(s, &b.v, &evil, NULL), WEIR_OK);
+    assert_int_equal(weir__tokenizer_new(s, described(&b), &evil, NULL), WEIR_OK);
     /* "<" and "s>" are pieces, and so is "<s>": but text must not become it, nor a byte piece written out. */
     assert_text(evil, s, "<s>", mark, less, rest);
     weir__ids ids = {0};
@@ -103,7 +103,7 @@ static void pieces_with_a_mark_inside_keep_texts_whole(void **state) {
     weir__tokenizer *across;
     build(&b);
     int32_t a_b = add_piece(&b, "a" M "b", WEIR__NORMAL, -1), a_mark = add_piece(&b, "a" M, WEIR__NORMAL, -2);
-    assert_int_equal(weir__tokenizer_new(s, &b.v, &across, NULL), WEIR_OK);
+    assert_int_equal(weir__tokenizer_new(s, described(&b), &across, NULL), WEIR_OK);
     assert_text(across, s, "Za b", mark, z, a_b);
     assert_text(across, s, "Za Z", mark, z, a_mark, z);
     weir__tokenizer_free(across);
@@ -154,15 +154,14 @@ static void without_bytes_there_is_the_unknown_piece_or_an_error(void **state) {
     weir__tokenizer *few;
     weir_error *error = NULL;
     weir__ids ids = {0};
-    init_vocab(&b, "llama");
-    b.v.scores = b.scores;
+    init_vocab(&b, WEIR__SPM);
     b.v.unk = add_piece(&b, "<unk>", WEIR__UNKNOWN, 0);
     add_piece(&b, "a", WEIR__NORMAL, 0);
-    assert_int_equal(weir__tokenizer_new(s, &b.v, &few, NULL), WEIR_OK);
+    assert_int_equal(weir__tokenizer_new(s, described(&b), &few, NULL), WEIR_OK);
     assert_text(few, s, "a\xC3\xA9", 1, 0);
     weir__tokenizer_free(few);
     b.v.unk = -1;
-    assert_int_equal(weir__tokenizer_new(s, &b.v, &few, NULL), WEIR_OK);
+    assert_int_equal(weir__tokenizer_new(s, described(&b), &few, NULL), WEIR_OK);
     assert_int_equal(weir__tokenizer_encode(few, &(weir__part){"a", 1, false}, 1, false, &ids, NULL), WEIR_OK);
     assert_int_equal(weir__tokenizer_encode(few, &(weir__part){"aa\xC3\xA9", 4, false}, 1, false, &ids, &error), WEIR_EINVAL);
     assert_non_null(strstr(weir_error_text(error), "\xC3\xA9"));
@@ -180,16 +179,16 @@ static void strange_scores_are_survived(void **state) {
     b.scores[ab] = NAN;
     b.scores[ba] = -INFINITY;
     b.scores[aba] = INFINITY;
-    assert_int_equal(weir__tokenizer_new(s, &b.v, &odd, NULL), WEIR_OK);
+    assert_int_equal(weir__tokenizer_new(s, described(&b), &odd, NULL), WEIR_OK);
     assert_text(odd, s, "Zabb", mark, z, ab, b_);
     assert_text(odd, s, "Zaba", mark, z, aba);
     weir__tokenizer_free(odd);
     build(&b);
     b.v.scores = NULL;
-    assert_int_equal(weir__tokenizer_new(s, &b.v, &odd, NULL), WEIR_EFORMAT);
+    assert_int_equal(weir__tokenizer_new(s, described(&b), &odd, NULL), WEIR_EFORMAT);
     build(&b);
     b.pieces[BYTE_0 + 5] = (weir__string){"<0x5>", 5};
-    assert_int_equal(weir__tokenizer_new(s, &b.v, &odd, NULL), WEIR_EFORMAT);
+    assert_int_equal(weir__tokenizer_new(s, described(&b), &odd, NULL), WEIR_EFORMAT);
 }
 
 int main(void) {
