@@ -50,6 +50,8 @@ static void order(int32_t *chars, int32_t *spare, size_t n) {
 static int flush(weir__work *w, size_t n, bool compose, weir__buffer *out) {
     char bytes[4];
     int code = WEIR_OK;
+    if (n == 0)
+        return WEIR_OK;
     order(w->chars, w->chars + n, n);
     if (compose)
         n = weir__compose(w->chars, n);

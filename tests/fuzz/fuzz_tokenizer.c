@@ -72,14 +72,15 @@ static int32_t add(const char *text, int32_t kind, double score) {
     kinds[n_pieces] = kind;
     scores[n_pieces] = score;
     used += size;
+    size_t n = n_added;
     if (kind == WEIR__CONTROL || kind == WEIR__USER)
         added[n_added++] = (weir__added){.id = (int32_t)n_pieces,
                                          .content = pieces[n_pieces],
                                          .special = kind == WEIR__CONTROL,
-                                         .lstrip = n_added % 2,
-                                         .rstrip = n_added % 3 == 1,
-                                         .normalized = n_added % 2 == 0,
-                                         .single_word = n_added % 5 == 4};
+                                         .lstrip = n % 2 == 1,
+                                         .rstrip = n % 3 == 1,
+                                         .normalized = n % 2 == 0,
+                                         .single_word = n % 5 == 4};
     return (int32_t)n_pieces++;
 }
 
