@@ -1,6 +1,7 @@
 /* block.c: packing and gathering of the types with blocks of 32 (file formats: ggml-common.h), and the table of all types with blocks. Products round as here:
  * scale * code, then + minimum. */
 #include "block.h"
+#include "../codes.h"
 #include "f16.h"
 
 const weir_block_codec *weir_block_codec_of(int type) {
@@ -15,7 +16,7 @@ static void pack_nibbles(const uint8_t *from, int lane, uint8_t (*q)[PANEL][4]) 
     for (int c = 0; c < BLOCK / 8; c++)
         memcpy(q[c][lane], from + 4 * c, 4);
 }
-static int nibble(const uint8_t (*q)[PANEL][4], int lane, int k) {
+static int code4(const uint8_t (*q)[PANEL][4], int lane, int k) {
     return q[k % 16 / 4][lane][k % 4] >> k / 16 * 4 & 15;
 }
 
@@ -23,8 +24,8 @@ static void pack_fifth(const uint8_t *from, int lane, uint8_t (*h)[PANEL]) {
     for (int i = 0; i < 4; i++)
         h[i][lane] = from[i];
 }
-static int five_bits(const uint8_t (*q)[PANEL][4], const uint8_t (*h)[PANEL], int lane, int k) {
-    return nibble(q, lane, k) | (h[k / 8][lane] >> k % 8 & 1) << 4;
+static int code5(const uint8_t (*q)[PANEL][4], const uint8_t (*h)[PANEL], int lane, int k) {
+    return code4(q, lane, k) | (h[k / 8][lane] >> k % 8 & 1) << 4;
 }
 
 void weir__pack_q4_0(const uint8_t *block, int lane, uint8_t *packed) {
@@ -36,7 +37,7 @@ void weir__gather_q4_0(const uint8_t *packed, int lane, float *values) {
     const panel_q4_0 *p = (const panel_q4_0 *)(const void *)packed;
     float d = f16_to_float(p->d[lane]);
     for (int k = 0; k < BLOCK; k++)
-        values[k] = d * (float)(nibble(p->q, lane, k) - 8);
+        values[k] = d * (float)(code4(p->q, lane, k) - 8);
 }
 
 void weir__pack_q4_1(const uint8_t *block, int lane, uint8_t *packed) {
@@ -49,7 +50,7 @@ void weir__gather_q4_1(const uint8_t *packed, int lane, float *values) {
     const panel_q4_1 *p = (const panel_q4_1 *)(const void *)packed;
     float d = f16_to_float(p->d[lane]), m = f16_to_float(p->m[lane]);
     for (int k = 0; k < BLOCK; k++)
-        values[k] = d * (float)nibble(p->q, lane, k) + m;
+        values[k] = d * (float)code4(p->q, lane, k) + m;
 }
 
 void weir__pack_q5_0(const uint8_t *block, int lane, uint8_t *packed) {
@@ -62,7 +63,7 @@ void weir__gather_q5_0(const uint8_t *packed, int lane, float *values) {
     const panel_q5_0 *p = (const panel_q5_0 *)(const void *)packed;
     float d = f16_to_float(p->d[lane]);
     for (int k = 0; k < BLOCK; k++)
-        values[k] = d * (float)(five_bits(p->q, p->h, lane, k) - 16);
+        values[k] = d * (float)(code5(p->q, p->h, lane, k) - 16);
 }
 
 void weir__pack_q5_1(const uint8_t *block, int lane, uint8_t *packed) {
@@ -76,7 +77,7 @@ void weir__gather_q5_1(const uint8_t *packed, int lane, float *values) {
     const panel_q5_1 *p = (const panel_q5_1 *)(const void *)packed;
     float d = f16_to_float(p->d[lane]), m = f16_to_float(p->m[lane]);
     for (int k = 0; k < BLOCK; k++)
-        values[k] = d * (float)five_bits(p->q, p->h, lane, k) + m;
+        values[k] = d * (float)code5(p->q, p->h, lane, k) + m;
 }
 
 void weir__pack_q8_0(const uint8_t *block, int lane, uint8_t *packed) {
@@ -98,11 +99,10 @@ void weir__pack_iq4_nl(const uint8_t *block, int lane, uint8_t *packed) {
     pack_nibbles(block + 2, lane, p->q);
 }
 void weir__gather_iq4_nl(const uint8_t *packed, int lane, float *values) {
-    static const int8_t book[16] = {IQ4_NL_BOOK};
     const panel_iq4_nl *p = (const panel_iq4_nl *)(const void *)packed;
     float d = f16_to_float(p->d[lane]);
     for (int k = 0; k < BLOCK; k++)
-        values[k] = d * (float)book[nibble(p->q, lane, k)];
+        values[k] = d * (float)weir__codes_iq4[code4(p->q, lane, k)];
 }
 
 void weir__pack_mxfp4(const uint8_t *block, int lane, uint8_t *packed) {
@@ -110,12 +110,9 @@ void weir__pack_mxfp4(const uint8_t *block, int lane, uint8_t *packed) {
     p->e[lane] = block[0];
     pack_nibbles(block + 1, lane, p->q);
 }
-/* The scale is 2^(e - 128): half of the format's, since the book is twice its values. */
 void weir__gather_mxfp4(const uint8_t *packed, int lane, float *values) {
-    static const int8_t book[16] = {MXFP4_BOOK};
     const panel_mxfp4 *p = (const panel_mxfp4 *)(const void *)packed;
-    uint32_t e = p->e[lane];
-    float d = bits_float(e < 2 ? UINT32_C(1) << (21 + e) : (e - 1) << 23);
+    float d = half_power(p->e[lane]);
     for (int k = 0; k < BLOCK; k++)
-        values[k] = d * (float)book[nibble(p->q, lane, k)];
+        values[k] = d * (float)weir__codes_mxfp4[code4(p->q, lane, k)];
 }

@@ -1,5 +1,6 @@
 /* block_k.c: packing and gathering of the types with super-blocks of 256 (file formats: ggml-common.h). Works on words of four codes, k = 4 c + j in byte j, as
  * panels keep them (layout.h). Products round as here: (scale of the super-block * that of the sub-block) * code, then - (dmin * minimum). */
+#include "../codes.h"
 #include "block.h"
 #include "f16.h"
 
@@ -190,9 +191,8 @@ void weir__pack_iq4_xs(const uint8_t *block, int lane, uint8_t *packed) {
     pack_nibbles_near(block + 8, lane, p->q);
 }
 void weir__gather_iq4_xs(const uint8_t *packed, int lane, float *values) {
-    static const int8_t book[16] = {IQ4_NL_BOOK};
     const panel_iq4_xs *p = (const panel_iq4_xs *)(const void *)packed;
     float d = f16_to_float(p->d[lane]);
     for (int k = 0; k < SUPER; k++)
-        values[k] = value(d, p->scale[k / 32][lane], book[nibble_at(p->q, lane, k)]);
+        values[k] = value(d, p->scale[k / 32][lane], weir__codes_iq4[nibble_at(p->q, lane, k)]);
 }

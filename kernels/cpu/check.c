@@ -139,18 +139,31 @@ static const char *check_sample(const weir_k_sample *a) {
     return a->workspace ? NULL : "sampling without a workspace";
 }
 
+static const char *check_rope_order(int n, int heads, int rope_dim) {
+    if (heads <= 0)
+        return NULL;
+    if (n % heads)
+        return "the rows are no multiple of the rotary heads";
+    return rope_dim < 0 || rope_dim % 2 || rope_dim > n / heads ? "rotary dimensions must be even and within a head" : NULL;
+}
+
 static const char *check_pack(const weir_k_pack *a) {
     const char *why = check_weight(&a->w);
-    if (why || a->rope_heads <= 0)
+    if (why)
         return why;
-    if (a->w.n % a->rope_heads)
-        return "the rows are no multiple of the rotary heads";
-    return a->rope_dim < 0 || a->rope_dim % 2 || a->rope_dim > a->w.n / a->rope_heads ? "rotary dimensions must be even and within a head"
-                                                                                      : NULL;
+    if (a->source_type != a->w.type) {
+        if (!weir_type_reads(a->source_type) || !weir_type_writes(a->w.type))
+            return "weights of this type are not made from that one";
+        if (a->w.k % (int)weir_type_any(a->source_type)->block)
+            return "the row length is no multiple of the source type's block";
+    }
+    return check_rope_order(a->w.n, a->rope_heads, a->rope_dim);
 }
 
 static const char *check_pack_vector(const weir_k_pack_vector *a) {
-    return a->w.type == WEIR_F32 || a->w.type == WEIR_F16 ? NULL : "vectors are f32 or f16";
+    if (a->w.type != WEIR_F32 && a->w.type != WEIR_F16 && a->w.type != WEIR_BF16)
+        return "vectors are f32, f16 or bf16";
+    return check_rope_order(a->w.k, a->rope_heads, a->rope_dim);
 }
 
 const char *weir__cpu_check(int kernel, const void *args) {

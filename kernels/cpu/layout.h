@@ -55,10 +55,6 @@ typedef struct panel_mxfp4 {
     uint8_t q[BLOCK / 8][PANEL][4]; /* as q4_1; indices of the code book */
 } panel_mxfp4;
 
-/* What the codes of iq4_nl and iq4_xs, and those of mxfp4, stand for (ggml's kvalues_iq4nl; twice the values of OCP's e2m1, half the power of two). */
-#define IQ4_NL_BOOK -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
-#define MXFP4_BOOK 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12
-
 /* 16 rows of one super-block of 256, k = 64 i + 4 c + j, c 0..15; scales and minima of sub-blocks are widened to bytes. Codes, or parts of them:
  *   nibbles    [8 i + c % 8][row][j], the high one from c = 8 on
  *   two bits   [4 i + c % 4][row][j], bits 2 (c / 4)

@@ -2,6 +2,8 @@
  * (product_32_*.h). */
 #include "product.h"
 
+#include "../codes.h"
+
 /* A panel of 16 rows of a block: bytes, and where its parts lie. A value is scale * (code - offset) or scale * book[code], + minimum. */
 typedef struct panel_facts {
     int size, q;
@@ -45,8 +47,7 @@ INLINE vec16 scale_of(const int type, const uint8_t *w) {
 /* ---- codes at one k, for float products and plain C: what a value is before scale and minimum ---- */
 
 INLINE ivec16 book_of(const int type) {
-    static const int32_t iq4_nl[16] = {IQ4_NL_BOOK}, mxfp4[16] = {MXFP4_BOOK};
-    return ivec16_load(type == WEIR_IQ4_NL ? iq4_nl : mxfp4);
+    return ivec16_load_i8(type == WEIR_IQ4_NL ? weir__codes_iq4 : weir__codes_mxfp4);
 }
 
 INLINE ivec16 codes_at(const int type, const uint8_t *w, int k) {

@@ -35,8 +35,8 @@ INLINE int pairs_of(const int type) {
 }
 
 INLINE __m256i looked_up(const int type, __m256i nibbles) {
-    static const int8_t iq4_nl[16] = {IQ4_NL_BOOK}, mxfp4[16] = {MXFP4_BOOK};
-    __m256i book = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(type == WEIR_MXFP4 ? mxfp4 : iq4_nl)));
+    const int8_t *codes = type == WEIR_MXFP4 ? weir__codes_mxfp4 : weir__codes_iq4;
+    __m256i book = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)codes));
     if (type == WEIR_MXFP4)
         book = _mm256_add_epi8(book, _mm256_set1_epi8(12));
     return _mm256_shuffle_epi8(book, nibbles);

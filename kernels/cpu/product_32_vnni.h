@@ -13,9 +13,8 @@ INLINE __m512i four(const int8_t *q) {
 
 /* What a nibble stands for, plus 128. */
 INLINE __m512i book_bytes(const int type) {
-    static const int8_t q4_0[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}, iq4_nl[16] = {IQ4_NL_BOOK},
-                        mxfp4[16] = {MXFP4_BOOK};
-    const int8_t *book = type == WEIR_Q4_0 ? q4_0 : type == WEIR_IQ4_NL ? iq4_nl : mxfp4;
+    static const int8_t q4_0[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+    const int8_t *book = type == WEIR_Q4_0 ? q4_0 : type == WEIR_IQ4_NL ? weir__codes_iq4 : weir__codes_mxfp4;
     __m128i bytes = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)book), _mm_set1_epi8((char)0x80));
     return _mm512_broadcast_i32x4(bytes);
 }

@@ -3,6 +3,8 @@
  * also acc = fma(dmin * -d_a, sum of min * (sum of activations), acc). */
 #include "product.h"
 
+#include "../codes.h"
+
 /* A panel of 16 rows of a super-block, d at 0: where its parts lie (layout.h). A value is d * scale * (code - offset) or d * scale * book[code], -dmin * min. */
 typedef struct panel_facts {
     int size, dmin, scale, min; /* dmin, min: 0: none */
@@ -90,7 +92,6 @@ INLINE ivec16 field(const uint8_t *words, int c, int shift, int mask) {
 }
 
 INLINE ivec16 codes_at(const int type, const uint8_t *w, int k) {
-    static const int32_t book[16] = {IQ4_NL_BOOK};
     const panel_facts f = facts_of(type);
     int i = k / 64, c = k % 64 / 4, j = k % 4 * 8;
     ivec16 code = ivec16_set1(0), upper = code;
@@ -103,7 +104,7 @@ INLINE ivec16 codes_at(const int type, const uint8_t *w, int k) {
     if (f.bits)
         upper = field(w + f.bits, 2 * i + c % 2, j + c / 2, 1);
     if (f.book)
-        return ivec16_lookup(ivec16_load(book), code);
+        return ivec16_lookup(ivec16_load_i8(weir__codes_iq4), code);
     return ivec16_sub(ivec16_add(code, ivec16_left(upper, upper_shift(type))), ivec16_set1(f.offset));
 }
 

@@ -32,7 +32,6 @@ INLINE __m256i half_words(const uint8_t *words, int c, int half) {
 
 /* Codes of half a panel at k = 64 i + 4 c + j: unsigned, or iq4_xs's values. */
 INLINE __m256i code_at(const int type, const uint8_t *w, int i, const int c, int half) {
-    static const int8_t book[16] = {IQ4_NL_BOOK};
     const panel_facts f = facts_of(type);
     const int up = upper_shift(type);
     __m256i code = _mm256_setzero_si256();
@@ -45,7 +44,7 @@ INLINE __m256i code_at(const int type, const uint8_t *w, int i, const int c, int
     if (f.bits)
         code = _mm256_or_si256(code, masked(half_words(w + f.bits, 2 * i + c % 2, half), c / 2 - up, 1 << up));
     if (f.book)
-        code = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)book)), code);
+        code = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)weir__codes_iq4)), code);
     return code;
 }
 

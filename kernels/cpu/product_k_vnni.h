@@ -49,8 +49,7 @@ INLINE __m512i code_at(const int type, const uint8_t *w, int i, const int c) {
     if (f.bits)
         code = _mm512_or_si512(code, masked(_mm512_loadu_si512(w + f.bits + 64 * (2 * i + c % 2)), c / 2 - up, 1 << up));
     if (f.book) {
-        static const int8_t book[16] = {IQ4_NL_BOOK};
-        __m128i bytes = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)book), _mm_set1_epi8((char)0x80));
+        __m128i bytes = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)weir__codes_iq4), _mm_set1_epi8((char)0x80));
         code = _mm512_shuffle_epi8(_mm512_broadcast_i32x4(bytes), code);
     }
     return code;

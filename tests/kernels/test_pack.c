@@ -71,16 +71,76 @@ static void adjacent_rotary_pairs_become_half_split(void **state) {
 
 static void vectors_are_widened(void **state) {
     need_level(state);
-    const uint16_t halves[3] = {0x3c00, 0xc000, 0x0001};
+    const uint16_t halves[3] = {0x3c00, 0xc000, 0x0001}, brains[3] = {0x3f80, 0xc000, 0x0001};
     const float floats[3] = {1.5f, -2, 3};
     float to[4] = {0};
     void *base = to;
     weir_k_pack_vector a = {halves, {&base, 4, WEIR_F16, 1, 3}, 0, 0, 0};
     run_kernel(level_of(state), WEIR_K_pack_vector, &a, 2);
     assert_true(to[0] == 0 && to[1] == 1 && to[2] == -2 && to[3] == 0x1p-24f);
+    a = (weir_k_pack_vector){brains, {&base, 0, WEIR_BF16, 1, 3}, 0, 0, 0};
+    run_kernel(level_of(state), WEIR_K_pack_vector, &a, 2);
+    assert_true(to[0] == 1 && to[1] == -2 && to[2] == 0x1p-133f);
     a = (weir_k_pack_vector){floats, {&base, 0, WEIR_F32, 1, 3}, 0, 0, 0};
     run_kernel(level_of(state), WEIR_K_pack_vector, &a, 2);
     assert_memory_equal(to, floats, sizeof floats);
+}
+
+static void vectors_are_added_to_and_put_in_half_split_order(void **state) {
+    need_level(state);
+    const float floats[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}; /* 2 heads of 6, of which 4 are rotated */
+    static const float want[12] = {1, 3, 2, 4, 5, 6, 7, 9, 8, 10, 11, 12};
+    float to[12] = {0};
+    void *base = to;
+    weir_k_pack_vector a = {floats, {&base, 0, WEIR_F32, 1, 12}, 2, 4, 1};
+    run_kernel(level_of(state), WEIR_K_pack_vector, &a, 2);
+    assert_memory_equal(to, want, sizeof want);
+}
+
+/* The same as packing what weir_quantise makes of the values; rows are longer than the pieces that are converted at a time. */
+static void a_source_of_another_type_is_quantised_as_it_is_packed(void **state) {
+    need_level(state);
+    enum { N = 18, K = 288 };
+    static const int sources[] = {WEIR_F32, WEIR_F16, WEIR_BF16, WEIR_Q8_0, WEIR_Q4_1, WEIR_MXFP4};
+    for (int i = 0; i < 6; i++)
+        for (int type = 0; type < WEIR_TYPES; type++) {
+            if (!weir_type_writes(type) || !weir_type_get(type) || type == sources[i])
+                continue;
+            rng r = {5};
+            uint8_t *source = ref_random_weights(&r, sources[i], N, K);
+            float *values = zeroed(N * K * sizeof *values);
+            uint8_t *blocks = zeroed(N * ref_row_bytes(type, K));
+            weir_dequantise(sources[i], source, N * K, values);
+            weir_quantise(type, values, N * K, blocks);
+            void *want = packed(level_of(state), type, blocks, N, K, 3, 4);
+            void *got = poisoned(weir_packed_size(type, N, K)), *base = got;
+            weir_k_pack a = {source, {&base, 0, type, N, K}, 3, 4, sources[i], 0};
+            run_kernel(level_of(state), WEIR_K_pack, &a, 3);
+            size_t used = (size_t)2 * K / weir_type_get(type)->block * weir_type_get(type)->panel_bytes;
+            assert_memory_equal(got, want, used);
+            void *all[] = {source, values, blocks, want, got};
+            for (int j = 0; j < 5; j++)
+                free(all[j]);
+        }
+}
+
+static void panels_of_five_bits_lie_as_drawn(void **state) {
+    need_level(state);
+    rng r = {3};
+    uint8_t *w = ref_random_weights(&r, WEIR_Q5_1, 16, 64);
+    const uint8_t *p = packed(level_of(state), WEIR_Q5_1, w, 16, 64, 0, 0);
+    for (int row = 0; row < 16; row++)
+        for (int b = 0; b < 2; b++) {
+            const uint8_t *block = w + row * 48 + b * 24, *panel = p + b * 384;
+            assert_memory_equal(panel + row * 2, block, 2);
+            assert_memory_equal(panel + 32 + row * 2, block + 2, 2);
+            for (int i = 0; i < 4; i++)
+                assert_int_equal(panel[64 + i * 16 + row], block[4 + i]);
+            for (int i = 0; i < 16; i++)
+                assert_int_equal(panel[128 + i / 4 * 64 + row * 4 + i % 4], block[8 + i]);
+        }
+    free(w);
+    free((void *)(uintptr_t)p);
 }
 
 /* ---- the reference's blocks ---- */
@@ -211,7 +271,10 @@ int main(void) {
         EACH_LEVEL(q8_0_panels_lie_as_drawn),
         EACH_LEVEL(rows_beyond_the_last_are_zero),
         EACH_LEVEL(adjacent_rotary_pairs_become_half_split),
+        EACH_LEVEL(panels_of_five_bits_lie_as_drawn),
         EACH_LEVEL(vectors_are_widened),
+        EACH_LEVEL(vectors_are_added_to_and_put_in_half_split_order),
+        EACH_LEVEL(a_source_of_another_type_is_quantised_as_it_is_packed),
         EACH_LEVEL(values_of_the_reference_blocks_are_exact),
         EACH_LEVEL(every_half_is_widened_as_defined),
         EACH_LEVEL(a_token_outside_the_table_is_a_row_of_zeros),

@@ -102,6 +102,23 @@ static void weights_of_unknown_types_and_broken_rows_are_refused(void **state) {
     assert_non_null(refusal(WEIR_K_matmul, &a));
 }
 
+static void conversions_that_do_not_exist_are_refused(void **state) {
+    (void)state;
+    weir_k_pack a = {NULL, {NULL, 0, WEIR_Q4_0, 16, 64}, 0, 0, WEIR_F32, 0};
+    assert_null(refusal(WEIR_K_pack, &a));
+    a.source_type = WEIR_Q4_K;
+    assert_non_null(strstr(refusal(WEIR_K_pack, &a), "source type's block"));
+    a.source_type = 24; /* i8 */
+    assert_non_null(strstr(refusal(WEIR_K_pack, &a), "not made"));
+    a.source_type = WEIR_F32;
+    a.w.type = WEIR_IQ4_NL;
+    assert_non_null(strstr(refusal(WEIR_K_pack, &a), "not made"));
+    weir_k_pack_vector v = {NULL, {NULL, 0, WEIR_Q8_0, 1, 32}, 0, 0, 0};
+    assert_non_null(strstr(refusal(WEIR_K_pack_vector, &v), "bf16"));
+    v = (weir_k_pack_vector){NULL, {NULL, 0, WEIR_BF16, 1, 32}, 4, 16, 0};
+    assert_non_null(strstr(refusal(WEIR_K_pack_vector, &v), "within a head"));
+}
+
 static void odd_rotary_dimensions_are_refused(void **state) {
     (void)state;
     double frequency[4] = {1};
@@ -146,6 +163,7 @@ int main(void) {
         cmocka_unit_test(levels_are_found_by_name_and_generic_always_runs),
         EACH_LEVEL(every_level_that_runs_has_every_kernel),
         cmocka_unit_test(weights_of_unknown_types_and_broken_rows_are_refused),
+        cmocka_unit_test(conversions_that_do_not_exist_are_refused),
         cmocka_unit_test(odd_rotary_dimensions_are_refused),
         cmocka_unit_test(activations_need_widths_of_whole_blocks),
     };
