@@ -2,7 +2,8 @@
  * own (largest score, 16 strided partial sums of the weights, unnormalised values), and splits are merged in ascending order. Up to PARTIAL_ROWS rows the
  * splits are spread over threads and meet in `partial`; beyond that a thread runs all splits of its rows. Both do the same arithmetic on the same numbers.
  *
- * Scores are products with q * scale. A lane beyond a row's position is masked before anything looks at it, and its value is never read. */
+ * Scores are products with q * scale. A row sees positions [from, to): to is its own position + 1, from is 0 or as far back as the window reaches. Blocks
+ * that no row sees are left alone, a lane that a row does not see is masked before anything looks at it, and its value is never read. */
 #include "activation.h"
 #include "attention_block.h"
 
@@ -19,6 +20,7 @@ typedef struct group {
     const weir_k_attention *a;
     int first_row, rows; /* in the tile; same sequence, positions ascend */
     int first_head, heads, kv_head;
+    int from[MOST_ROWS], to[MOST_ROWS]; /* what each row sees */
     int dim, padded;
     _Alignas(64) float q[QUERIES * MAX_HEAD];   /* [rows * heads][dim], scaled */
     _Alignas(64) float scores[QUERIES * SPLIT]; /* then weights */
@@ -31,12 +33,37 @@ static int row_position(const weir_k_attention *a, int row) {
     return a->step->position[a->step->tile_first + row];
 }
 
-/* Positions of a row that lie in a split. */
-static int positions_in(const group *g, int row, int split) {
-    return max_int(min_int(row_position(g->a, g->first_row + row) + 1 - split * SPLIT, SPLIT), 0);
+/* The first position that a row sees. */
+static int row_first(const weir_k_attention *a, int row) {
+    return a->window ? max_int(row_position(a, row) - a->window + 1, 0) : 0;
 }
 
-static void load_queries(group *g) {
+typedef struct range {
+    int from, to; /* from >= to: nothing */
+} range;
+
+/* What a row sees of positions [start, start + size), counted from start. */
+static range seen(const group *g, int row, int start, int size) {
+    return (range){max_int(g->from[row] - start, 0), min_int(g->to[row] - start, size)};
+}
+
+/* The rows that see something of positions [start, start + size): positions ascend, so they stand together. */
+static range rows_at(const group *g, int start, int size) {
+    range r = {0, g->rows};
+    while (r.from < r.to && g->to[r.from] <= start)
+        r.from++;
+    while (r.from < r.to && g->from[r.to - 1] >= start + size)
+        r.to--;
+    return r;
+}
+
+static void take_rows(group *g, int first_row, int rows) {
+    g->first_row = first_row;
+    g->rows = rows;
+    for (int r = 0; r < rows; r++) {
+        g->from[r] = row_first(g->a, first_row + r);
+        g->to[r] = row_position(g->a, first_row + r) + 1;
+    }
     vec16 scale = vec16_set1(g->a->scale);
     for (int i = 0; i < g->rows * g->heads; i++) {
         const float *q =
@@ -46,7 +73,7 @@ static void load_queries(group *g) {
     }
 }
 
-/* The group's KV head in block b of the sequence; `floats` per head and block. */
+/* The group's KV head in block b of the whole sequence; `floats` per head and block. */
 static const void *kv_block(const group *g, const void *pool, int b, size_t floats) {
     const weir_step *s = g->a->step;
     size_t block = (size_t)s->blocks[(size_t)s->slot[s->tile_first + g->first_row] * (size_t)s->blocks_per_sequence + (size_t)b];
@@ -65,17 +92,27 @@ static const void *shared_block(group *g, const void *block, int floats, int que
     return g->block;
 }
 
-static void softmax(group *g, int query, int count) {
-    float *scores = g->scores + query * SPLIT;
+/* Scores of positions `at` of the split that are not in r become nothing. */
+INLINE vec16 visible(vec16 s, range r, int at, vec16 none) {
+    s = vec16_select(mask16_below(r.to - at), s, none);
+    return at < r.from ? vec16_select(mask16_below(r.from - at), none, s) : s;
+}
+
+/* Positions r of a split. */
+static void softmax(group *g, int query, range r) {
+    float *scores = g->scores + query * SPLIT, cap = g->a->softcap;
     vec16 none = vec16_set1(-INFINITY), largest = none, sum = vec16_zero();
-    for (int i = 0; i < count; i += 16) {
-        vec16 s = vec16_select(mask16_below(count - i), vec16_load(scores + i), none);
+    int first = r.from / 16 * 16;
+    for (int i = first; i < r.to && cap > 0; i += 16)
+        vec16_store(scores + i, vec16_softcap(vec16_load(scores + i), vec16_set1(cap)));
+    for (int i = first; i < r.to; i += 16) {
+        vec16 s = visible(vec16_load(scores + i), r, i, none);
         largest = vec16_max(largest, s);
         vec16_store(scores + i, s);
     }
     g->largest[query] = vec16_max_lane(largest);
     largest = vec16_set1(g->largest[query]);
-    for (int i = 0; i < count; i += 16) {
+    for (int i = first; i < r.to; i += 16) {
         vec16 weight = vec16_exp(vec16_sub(vec16_load(scores + i), largest));
         sum = vec16_add(sum, weight);
         vec16_store(scores + i, weight);
@@ -83,37 +120,69 @@ static void softmax(group *g, int query, int count) {
     g->sum[query] = vec16_sum(sum);
 }
 
-/* Values of one block: together as far as all rows reach, then each row's own last positions. */
-static void add_values(group *g, int split, int b, int first) {
+/* Rows of the group that see something of block b of a split, and where that block begins. */
+typedef struct place {
+    range rows;
+    int split, b, start;
+} place;
+static place place_of(const group *g, int split, int b) {
+    int start = split * SPLIT + b * KV_BLOCK;
+    return (place){rows_at(g, start, KV_BLOCK), split, b, start};
+}
+
+static void add_scores(group *g, place at) {
     bool f16;
-    int queries = (g->rows - first) * g->heads, size = KV_BLOCK * g->padded;
-    const void *v = shared_block(g, kv_block(g, g->a->kv.v, split * (SPLIT / KV_BLOCK) + b, (size_t)size), size, queries, &f16);
-    int common = max_int(min_int(positions_in(g, first, split) - b * KV_BLOCK, KV_BLOCK), 0);
-    int query = first * g->heads;
-    block_values(v, f16, g->scores + query * SPLIT + b * KV_BLOCK, common, g->padded, queries, g->out + query * g->padded);
-    const uint8_t *rest = (const uint8_t *)v + (size_t)common * (size_t)g->padded * (f16 ? 2 : 4);
-    for (int r = first; r < g->rows; r++, query += g->heads) {
-        int count = min_int(positions_in(g, r, split) - b * KV_BLOCK, KV_BLOCK) - common;
-        if (count > 0)
-            block_values(rest, f16, g->scores + query * SPLIT + b * KV_BLOCK + common, count, g->padded, g->heads,
-                         g->out + query * g->padded);
+    int query = at.rows.from * g->heads, queries = (at.rows.to - at.rows.from) * g->heads, size = g->dim * KV_BLOCK;
+    const void *k = shared_block(g, kv_block(g, g->a->kv.k, at.start / KV_BLOCK, (size_t)size), size, queries, &f16);
+    block_scores(k, f16, g->q + query * g->dim, g->dim, queries, g->scores + query * SPLIT + at.b * KV_BLOCK);
+}
+
+/* Adds positions r of a block's values to the sums of some rows. */
+static void add_range(group *g, const void *v, bool f16, int b, range rows, range r) {
+    int query = rows.from * g->heads;
+    if (r.from < r.to)
+        block_values((const uint8_t *)v + (size_t)(r.from * g->padded) * (f16 ? 2 : 4), f16,
+                     g->scores + query * SPLIT + b * KV_BLOCK + r.from, r.to - r.from, g->padded, (rows.to - rows.from) * g->heads,
+                     g->out + query * g->padded);
+}
+
+/* Values of one block, for every row in ascending order: what a row sees before all see it, what all see, what a row sees after that. */
+static void add_values(group *g, place at) {
+    bool f16;
+    int queries = (at.rows.to - at.rows.from) * g->heads, size = KV_BLOCK * g->padded;
+    const void *v = shared_block(g, kv_block(g, g->a->kv.v, at.start / KV_BLOCK, (size_t)size), size, queries, &f16);
+    range all = {seen(g, at.rows.to - 1, at.start, KV_BLOCK).from, seen(g, at.rows.from, at.start, KV_BLOCK).to};
+    if (all.from >= all.to)
+        all = (range){KV_BLOCK, KV_BLOCK};
+    for (int r = at.rows.from; r < at.rows.to; r++) {
+        range own = seen(g, r, at.start, KV_BLOCK);
+        add_range(g, v, f16, at.b, (range){r, r + 1}, (range){own.from, min_int(own.to, all.from)});
+    }
+    add_range(g, v, f16, at.b, at.rows, all);
+    for (int r = at.rows.from; r < at.rows.to; r++) {
+        range own = seen(g, r, at.start, KV_BLOCK);
+        add_range(g, v, f16, at.b, (range){r, r + 1}, (range){max_int(own.from, all.to), own.to});
     }
 }
 
-/* One split of the rows first.. of the group, the ones that reach it: fills largest, sum and out of their queries. */
-static void run_split(group *g, int split, int first) {
-    int query = first * g->heads, queries = (g->rows - first) * g->heads, size = g->dim * KV_BLOCK;
-    int blocks = (positions_in(g, g->rows - 1, split) + KV_BLOCK - 1) / KV_BLOCK;
-    for (int b = 0; b < blocks; b++) {
-        bool f16;
-        const void *k = shared_block(g, kv_block(g, g->a->kv.k, split * (SPLIT / KV_BLOCK) + b, (size_t)size), size, queries, &f16);
-        block_scores(k, f16, g->q + query * g->dim, g->dim, queries, g->scores + query * SPLIT + b * KV_BLOCK);
+/* One split of the rows that see something of it: fills largest, sum and out of their queries. */
+static void run_split(group *g, int split, range rows) {
+    int start = split * SPLIT, query = rows.from * g->heads, queries = (rows.to - rows.from) * g->heads;
+    int first = seen(g, rows.from, start, SPLIT).from / KV_BLOCK,
+        blocks = (seen(g, rows.to - 1, start, SPLIT).to + KV_BLOCK - 1) / KV_BLOCK;
+    for (int b = first; b < blocks; b++) {
+        place at = place_of(g, split, b);
+        if (at.rows.from < at.rows.to)
+            add_scores(g, at);
     }
     for (int i = query; i < query + queries; i++)
-        softmax(g, i, positions_in(g, i / g->heads, split));
+        softmax(g, i, seen(g, i / g->heads, start, SPLIT));
     memset(g->out + query * g->padded, 0, (size_t)(queries * g->padded) * sizeof *g->out);
-    for (int b = 0; b < blocks; b++)
-        add_values(g, split, b, first);
+    for (int b = first; b < blocks; b++) {
+        place at = place_of(g, split, b);
+        if (at.rows.from < at.rows.to)
+            add_values(g, at);
+    }
 }
 
 /* ---- merging ---- */
@@ -181,10 +250,8 @@ static float *partial_at(const weir_k_attention *a, int row, int head, int split
 }
 
 static void one_split(group *g, int row, int split) {
-    g->first_row = row;
-    g->rows = 1;
-    load_queries(g);
-    run_split(g, split, 0);
+    take_rows(g, row, 1);
+    run_split(g, split, (range){0, 1});
     for (int h = 0; h < g->heads; h++) {
         float *p = partial_at(g->a, row, g->first_head + h, split);
         memcpy(p, g->out + h * g->padded, (size_t)g->padded * sizeof *p);
@@ -193,15 +260,22 @@ static void one_split(group *g, int row, int split) {
     }
 }
 
+/* Splits that a row sees something of. */
+static range row_splits(const weir_k_attention *a, int row) {
+    return (range){row_first(a, row) / SPLIT, row_position(a, row) / SPLIT + 1};
+}
+
 /* Few rows: a chunk is one split of one row and one group of heads. */
 static void few_rows(const weir_k_attention *a, group *g, int rows, const weir_work *work) {
     cut c = cut_of(a);
     int parts = a->kv.kv_heads * c.parts, splits = 0;
     for (int r = 0; r < rows; r++)
-        splits = max_int(splits, row_position(a, r) / SPLIT + 1);
+        splits = max_int(splits, row_splits(a, r).to - row_splits(a, r).from);
     for (uint32_t i; i = weir_work_take(work), i < (uint32_t)(rows * splits * parts);) {
-        int part = (int)i % parts, split = (int)i / parts % splits, row = (int)i / parts / splits;
-        if (split * SPLIT > row_position(a, row))
+        int part = (int)i % parts, row = (int)i / parts / splits;
+        range all = row_splits(a, row);
+        int split = all.from + (int)i / parts % splits;
+        if (split >= all.to)
             continue;
         group_heads(g, a, c, part);
         one_split(g, row, split);
@@ -209,14 +283,14 @@ static void few_rows(const weir_k_attention *a, group *g, int rows, const weir_w
 }
 
 static void all_splits(group *g, merged *m) {
-    load_queries(g);
-    int last = row_position(g->a, g->first_row + g->rows - 1) / SPLIT;
-    for (int split = 0, first = 0; split <= last; split++) {
-        while (positions_in(g, first, split) == 0)
-            first++;
-        run_split(g, split, first);
-        for (int i = first * g->heads; i < g->rows * g->heads; i++)
-            merge(&m[i], split == 0, g->largest[i], g->sum[i], g->out + i * g->padded, g->padded);
+    int last = (g->to[g->rows - 1] - 1) / SPLIT;
+    for (int split = g->from[0] / SPLIT; split <= last; split++) {
+        range rows = rows_at(g, split * SPLIT, SPLIT);
+        if (rows.from >= rows.to)
+            continue;
+        run_split(g, split, rows);
+        for (int i = rows.from * g->heads; i < rows.to * g->heads; i++)
+            merge(&m[i], split == g->from[i / g->heads] / SPLIT, g->largest[i], g->sum[i], g->out + i * g->padded, g->padded);
     }
     for (int i = 0; i < g->rows * g->heads; i++)
         put(g->a, &m[i], g->first_row + i / g->heads, g->first_head + i % g->heads);
@@ -239,8 +313,7 @@ static void many_rows(const weir_k_attention *a, group *g, int rows, const weir_
         int row = (blocks - 1 - (int)i / parts) * step, end = min_int(row + step, rows);
         group_heads(g, a, c, (int)i % parts);
         for (; row < end; row += g->rows) {
-            g->first_row = row;
-            g->rows = same_sequence(a->step, row, end);
+            take_rows(g, row, same_sequence(a->step, row, end));
             all_splits(g, m);
         }
     }
@@ -260,9 +333,10 @@ static void merge_row(const weir_k_attention *a, int row) {
     merged m;
     int padded = (int)pad16((size_t)a->kv.dim);
     for (int h = 0; h < a->heads; h++) {
-        for (int split = 0; split <= row_position(a, row) / SPLIT; split++) {
+        range all = row_splits(a, row);
+        for (int split = all.from; split < all.to; split++) {
             const float *p = partial_at(a, row, h, split);
-            merge(&m, split == 0, p[padded], p[padded + 1], p, padded);
+            merge(&m, split == all.from, p[padded], p[padded + 1], p, padded);
         }
         put(a, &m, row, h);
     }

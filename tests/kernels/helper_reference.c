@@ -247,20 +247,21 @@ void ref_rmsnorm(const float *x, const float *w, int n, float eps, float *y) {
     }
 }
 
-/* One split: positions [0, n), n <= 256. */
-static void attention_split(const float *q, const float *k, const float *v, int n, int stride, int dim, float *largest, float *sum,
-                            float *out) {
+/* One split: positions [from, n), n <= 256. */
+static void attention_split(const float *q, const float *k, const float *v, int from, int n, float cap, int stride, int dim, float *largest,
+                            float *sum, float *out) {
     float score[256], partial[16] = {0};
     *largest = -INFINITY;
-    for (int j = 0; j < n; j++) {
+    for (int j = from; j < n; j++) {
         score[j] = 0;
         for (int d = 0; d < dim; d++)
             score[j] = fmaf(q[d], k[j * stride + d], score[j]);
+        score[j] = cap > 0 ? ref_softcap(score[j], cap) : score[j];
         *largest = score[j] > *largest ? score[j] : *largest;
     }
     for (int d = 0; d < dim; d++)
         out[d] = 0;
-    for (int j = 0; j < n; j++) {
+    for (int j = from; j < n; j++) {
         float weight = ref_exp(score[j] - *largest);
         partial[j % 16] = partial[j % 16] + weight;
         for (int d = 0; d < dim; d++)
@@ -269,15 +270,15 @@ static void attention_split(const float *q, const float *k, const float *v, int 
     *sum = ref_tree(partial);
 }
 
-void ref_attention(const float *q, const float *k, const float *v, int positions, int stride, int dim, float scale, float *out) {
+void ref_attention(const float *q, const float *k, const float *v, const ref_view *view, int stride, int dim, float *out) {
     float scaled[256], largest = 0, sum = 0;
     for (int d = 0; d < dim; d++)
-        scaled[d] = q[d] * scale;
-    for (int first = 0; first < positions; first += 256) {
-        int n = positions - first < 256 ? positions - first : 256;
+        scaled[d] = q[d] * view->scale;
+    for (int first = view->from / 256 * 256; first < view->positions; first += 256) {
+        int n = view->positions - first < 256 ? view->positions - first : 256, from = view->from > first ? view->from - first : 0;
         float m, l, o[256];
-        attention_split(scaled, k + first * stride, v + first * stride, n, stride, dim, &m, &l, o);
-        if (first == 0) {
+        attention_split(scaled, k + first * stride, v + first * stride, from, n, view->cap, stride, dim, &m, &l, o);
+        if (first <= view->from) {
             largest = m;
             sum = l;
             memcpy(out, o, (size_t)dim * sizeof *o);

@@ -32,7 +32,11 @@ float ref_product_float(int type, const uint8_t *row, int k, const float *x);
 
 void ref_rmsnorm(const float *x, const float *w, int n, float eps, float *y);
 
-/* Attention of one query over keys and values [positions][dim] as they are stored. */
-void ref_attention(const float *q, const float *k, const float *v, int positions, int stride, int dim, float scale, float *out);
+/* Attention of one query over keys and values [positions][dim] as they are stored, of which it sees those from `from` on. cap: 0 for none. */
+typedef struct ref_view {
+    int from, positions;
+    float scale, cap;
+} ref_view;
+void ref_attention(const float *q, const float *k, const float *v, const ref_view *view, int stride, int dim, float *out);
 
 #endif

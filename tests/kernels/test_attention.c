@@ -7,6 +7,8 @@
 
 typedef struct shape {
     int heads, kv_heads, dim, type;
+    int window;
+    float softcap;
 } shape;
 
 /* A pool with `sequences` sequences of up to `context` positions, blocks shuffled. */
@@ -73,7 +75,9 @@ static void reference_row(const pool *p, const float *q, int sequence, int posit
     int shared = p->s.heads / p->s.kv_heads, dim = p->s.dim;
     for (int h = 0; h < p->s.heads; h++) {
         size_t at = history(p, sequence, h / shared, 0);
-        ref_attention(q + h * dim, p->keys + at, p->values + at, position + 1, dim, dim, scale, out + h * dim);
+        int from = p->s.window && position >= p->s.window ? position - p->s.window + 1 : 0;
+        ref_attention(q + h * dim, p->keys + at, p->values + at, &(ref_view){from, position + 1, scale, p->s.softcap}, dim, dim,
+                      out + h * dim);
     }
 }
 
@@ -107,6 +111,8 @@ static void compare(const pool *p, rng *r, const int32_t *slot, const int32_t *p
                               .kv = {p->k, p->v, p->s.type, p->s.kv_heads, p->s.dim, 0},
                               .partial = partial,
                               .out = out + done * width,
+                              .window = p->s.window,
+                              .softcap = p->s.softcap,
                               .acts = blocks ? acts + (size_t)done * weir_act_size(32, width) : NULL,
                               .acts_block = 32};
         run_kernel(p->level, WEIR_K_attention, &a, workers);
@@ -156,8 +162,8 @@ static void one_row_has_the_bits_of_the_reference(void **state) {
     static const int lengths[] = {1, 33, 255, 256, 257, 600};
     for (int i = 0; i < 6; i++)
         for (unsigned workers = 1; workers <= 4; workers += 3) {
-            last_rows(level_of(state), (shape){9, 3, 64, WEIR_F16}, lengths[i], 1, 1, workers);
-            last_rows(level_of(state), (shape){4, 4, 8, WEIR_F32}, lengths[i], 1, 1, workers);
+            last_rows(level_of(state), (shape){9, 3, 64, WEIR_F16, 0, 0}, lengths[i], 1, 1, workers);
+            last_rows(level_of(state), (shape){4, 4, 8, WEIR_F32, 0, 0}, lengths[i], 1, 1, workers);
         }
 }
 
@@ -165,9 +171,9 @@ static void many_rows_have_the_bits_of_the_reference(void **state) {
     need_level(state);
     static const int rows[] = {2, 4, 5, 33, 96};
     for (int i = 0; i < 5; i++) {
-        last_rows(level_of(state), i < 3 ? (shape){9, 3, 64, WEIR_F16} : (shape){6, 2, 16, WEIR_F16}, 290, rows[i], rows[i], 2);
-        last_rows(level_of(state), (shape){6, 1, 16, WEIR_F32}, 96, rows[i], rows[i], 3);
-        last_rows(level_of(state), (shape){2, 2, 24, WEIR_F16}, i < 4 ? 530 : 100, rows[i], rows[i], 4);
+        last_rows(level_of(state), i < 3 ? (shape){9, 3, 64, WEIR_F16, 0, 0} : (shape){6, 2, 16, WEIR_F16, 0, 0}, 290, rows[i], rows[i], 2);
+        last_rows(level_of(state), (shape){6, 1, 16, WEIR_F32, 0, 0}, 96, rows[i], rows[i], 3);
+        last_rows(level_of(state), (shape){2, 2, 24, WEIR_F16, 0, 0}, i < 4 ? 530 : 100, rows[i], rows[i], 4);
     }
 }
 
@@ -175,14 +181,14 @@ static void any_tile_gives_the_same_bits(void **state) {
     need_level(state);
     static const int tiles[] = {1, 3, 5, 11, 40};
     for (int i = 0; i < 5; i++)
-        last_rows(level_of(state), (shape){8, 2, 32, WEIR_F16}, 270, 40, tiles[i], 2);
+        last_rows(level_of(state), (shape){8, 2, 32, WEIR_F16, 0, 0}, 270, 40, tiles[i], 2);
 }
 
 static void wide_heads_and_large_groups_are_cut(void **state) {
     need_level(state);
-    last_rows(level_of(state), (shape){2, 1, 256, WEIR_F16}, 300, 9, 9, 2);
-    last_rows(level_of(state), (shape){50, 1, 20, WEIR_F16}, 70, 7, 7, 2);
-    last_rows(level_of(state), (shape){50, 1, 20, WEIR_F32}, 70, 1, 1, 2);
+    last_rows(level_of(state), (shape){2, 1, 256, WEIR_F16, 0, 0}, 300, 9, 9, 2);
+    last_rows(level_of(state), (shape){50, 1, 20, WEIR_F16, 0, 0}, 70, 7, 7, 2);
+    last_rows(level_of(state), (shape){50, 1, 20, WEIR_F32, 0, 0}, 70, 1, 1, 2);
 }
 
 static void sequences_of_one_pass_do_not_meet(void **state) {
@@ -191,10 +197,102 @@ static void sequences_of_one_pass_do_not_meet(void **state) {
     pool p;
     const int lengths[3] = {40, 300, 7};
     const int32_t slot[12] = {1, 1, 1, 0, 2, 2, 2, 2, 2, 2, 2, 0}, position[12] = {255, 256, 299, 39, 0, 1, 2, 3, 4, 5, 6, 11};
-    pool_open(&p, &r, level_of(state), (shape){6, 2, 32, WEIR_F16}, 3, lengths, 320);
+    pool_open(&p, &r, level_of(state), (shape){6, 2, 32, WEIR_F16, 0, 0}, 3, lengths, 320);
     compare(&p, &r, slot, position, 12, 12, 3);
     compare(&p, &r, slot, position, 12, 2, 2);
     pool_close(&p);
+}
+
+static const int windows[] = {1, 2, 15, 31, 32, 33, 100, 255, 256, 257, 300, 512, 599, 600, 2000000000};
+enum { WINDOWS = sizeof windows / sizeof *windows };
+
+static void a_window_of_one_row_has_the_bits_of_the_reference(void **state) {
+    need_level(state);
+    for (int i = 0; i < WINDOWS; i++) {
+        last_rows(level_of(state), (shape){9, 3, 64, WEIR_F16, windows[i], 0}, 600, 1, 1, 1 + (unsigned)i % 4);
+        last_rows(level_of(state), (shape){4, 2, 20, WEIR_F32, windows[i], 0}, 256 + i, 4, 4, 2);
+    }
+}
+
+static void windows_of_many_rows_have_the_bits_of_the_reference(void **state) {
+    need_level(state);
+    for (int i = 0; i < WINDOWS; i++) {
+        last_rows(level_of(state), (shape){6, 2, 16, WEIR_F16, windows[i], 0}, 300, 40, 40, 2);
+        last_rows(level_of(state), (shape){3, 3, 24, WEIR_F32, windows[i], 0}, 530 + i, 23, 11, 3);
+    }
+    last_rows(level_of(state), (shape){2, 1, 256, WEIR_F16, 40, 0}, 310, 70, 70, 2);
+}
+
+static void capped_scores_have_the_bits_of_the_reference(void **state) {
+    need_level(state);
+    static const int rows[] = {1, 3, 5, 40};
+    for (int i = 0; i < 4; i++) {
+        last_rows(level_of(state), (shape){8, 4, 32, WEIR_F16, 0, 50}, 290, rows[i], rows[i], 2);
+        last_rows(level_of(state), (shape){8, 4, 20, WEIR_F32, 37, 2}, 290, rows[i], rows[i], 3);
+    }
+}
+
+/* Rows of one pass whose windows lie far apart in one sequence, with others beside. */
+static void windows_of_sequences_and_of_distant_rows_do_not_meet(void **state) {
+    need_level(state);
+    static const int chosen[] = {1, 20, 64, 300};
+    const int lengths[3] = {40, 700, 7};
+    const int32_t slot[12] = {1, 1, 1, 1, 1, 1, 0, 0, 2, 2, 2, 2}, position[12] = {3, 10, 240, 256, 600, 699, 11, 39, 0, 1, 2, 6};
+    for (int i = 0; i < 4; i++) {
+        rng r = {79};
+        pool p;
+        pool_open(&p, &r, level_of(state), (shape){6, 2, 32, i % 2 ? WEIR_F32 : WEIR_F16, chosen[i], 0}, 3, lengths, 704);
+        compare(&p, &r, slot, position, 12, 12, 3);
+        compare(&p, &r, slot, position, 12, 3, 2);
+        pool_close(&p);
+    }
+}
+
+/* The block table has nothing for what lies before the windows: a look there is a look at wild memory. */
+static void blocks_outside_every_window_are_left_alone(void **state) {
+    need_level(state);
+    for (int rows = 1; rows <= 9; rows += 4) {
+        rng r = {80};
+        pool p;
+        const int length = 600;
+        int32_t slot[9] = {0}, position[9];
+        pool_open(&p, &r, level_of(state), (shape){6, 2, 16, WEIR_F16, 50, 0}, 1, &length, 608);
+        int first = length - rows - 49;
+        for (int b = 0; b < first / 32; b++)
+            p.blocks[b] = INT32_MAX;
+        for (int i = 0; i < rows; i++)
+            position[i] = length - rows + i;
+        compare(&p, &r, slot, position, rows, rows, 2);
+        pool_close(&p);
+    }
+}
+
+/* What a row costs is what its window holds: chunks of work at position 1,000,000 are as many as at 1,000. */
+static void a_window_far_on_is_no_more_work(void **state) {
+    need_level(state);
+    enum { FAR = 1000000, WINDOW = 64, HEADS = 4, DIM = 16 };
+    int32_t *blocks = zeroed((FAR / 32 + 1) * sizeof *blocks), slot = 0, position = FAR;
+    int splits = FAR / 256 + 1;
+    float q[HEADS * DIM] = {1}, out[HEADS * DIM], *partial = zeroed(weir_attention_workspace(HEADS, DIM, splits));
+    float *kv = zeroed(3 * 32 * HEADS * DIM * sizeof *kv);
+    weir_step step = {
+        .rows = 1, .tile_rows = 1, .blocks_per_sequence = FAR / 32 + 1, .slot = &slot, .position = &position, .blocks = blocks};
+    weir_k_attention a = {.step = &step,
+                          .q = q,
+                          .ldq = HEADS * DIM,
+                          .heads = HEADS,
+                          .scale = 1,
+                          .splits = splits,
+                          .kv = {kv, kv, WEIR_F32, HEADS, DIM, 0},
+                          .partial = partial,
+                          .out = out,
+                          .window = WINDOW};
+    _Atomic uint32_t next = 0;
+    weir_cpu_table_get(level_of(state))->run[WEIR_K_attention](&a, &(weir_work){0, 1, &next});
+    assert_true(next <= 2 * HEADS + 1);
+    free(blocks);
+    free(partial);
+    free(kv);
 }
 
 /* A later position's infinite value must not reach an earlier row, whose weight for it is zero. */
@@ -204,7 +302,7 @@ static void values_of_later_positions_never_count(void **state) {
     pool p;
     const int length = 20;
     int32_t slot[20] = {0}, position[20];
-    pool_open(&p, &r, level_of(state), (shape){3, 1, 16, WEIR_F16}, 1, &length, 32);
+    pool_open(&p, &r, level_of(state), (shape){3, 1, 16, WEIR_F16, 0, 0}, 1, &length, 32);
     for (int d = 0; d < 16; d++) {
         pool_put(&p, p.v, (size_t)(p.blocks[0] * 32 + 19) * 16 + (size_t)d, INFINITY);
         p.values[history(&p, 0, 0, 19) + (size_t)d] = INFINITY;
@@ -217,9 +315,18 @@ static void values_of_later_positions_never_count(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        EACH_LEVEL(one_row_has_the_bits_of_the_reference), EACH_LEVEL(many_rows_have_the_bits_of_the_reference),
-        EACH_LEVEL(any_tile_gives_the_same_bits),          EACH_LEVEL(wide_heads_and_large_groups_are_cut),
-        EACH_LEVEL(sequences_of_one_pass_do_not_meet),     EACH_LEVEL(values_of_later_positions_never_count),
+        EACH_LEVEL(one_row_has_the_bits_of_the_reference),
+        EACH_LEVEL(many_rows_have_the_bits_of_the_reference),
+        EACH_LEVEL(any_tile_gives_the_same_bits),
+        EACH_LEVEL(wide_heads_and_large_groups_are_cut),
+        EACH_LEVEL(sequences_of_one_pass_do_not_meet),
+        EACH_LEVEL(values_of_later_positions_never_count),
+        EACH_LEVEL(a_window_of_one_row_has_the_bits_of_the_reference),
+        EACH_LEVEL(windows_of_many_rows_have_the_bits_of_the_reference),
+        EACH_LEVEL(capped_scores_have_the_bits_of_the_reference),
+        EACH_LEVEL(windows_of_sequences_and_of_distant_rows_do_not_meet),
+        EACH_LEVEL(blocks_outside_every_window_are_left_alone),
+        EACH_LEVEL(a_window_far_on_is_no_more_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
