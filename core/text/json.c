@@ -252,6 +252,32 @@ bool weir__json_find(weir__json *j, const char *path) {
     }
 }
 
+static size_t field_index(weir__json_text key, const char *const *names, size_t n) {
+    size_t i = 0;
+    while (i < n && !weir__json_equal(key, names[i]))
+        i++;
+    return i;
+}
+
+int weir__json_fields(weir__json *j, const char *what, const char *const *names, size_t n, weir__json *at) {
+    char name[64];
+    weir__json_text key;
+    uint64_t seen = 0;
+    memset(at, 0, n * sizeof *at);
+    weir__json_object(j);
+    while (weir__json_next_key(j, &key)) {
+        size_t i = field_index(key, names, n);
+        weir__quote(name, sizeof name, key.data, key.size);
+        if (i == n)
+            weir__json_fail(j, WEIR_EUNSUPPORTED, "%s: setting \"%s\" is not supported", what, name);
+        else if (seen & UINT64_C(1) << i)
+            weir__json_fail(j, WEIR_EFORMAT, "%s: \"%s\" is there twice", what, name);
+        else if (seen |= UINT64_C(1) << i, weir__json_peek(j) != WEIR__JSON_NULL)
+            at[i] = *j;
+    }
+    return j->code;
+}
+
 int weir__json_finish(weir__json *j) {
     if (j->code)
         return j->code;

@@ -87,6 +87,10 @@ bool weir__json_slice(weir__json *j, weir__string *to);
  * the outermost object is checked too. Linear in the object for each call. */
 bool weir__json_find(weir__json *j, const char *path);
 
+/* Reads an object of known keys and sets at[i] to a bookmark before the value of names[i]; at[i].text NULL: not there, or null. EUNSUPPORTED: a key that is not among
+ * the n names, as "`what`: setting "key" is not supported"; EFORMAT: one of them is there twice. Returns j->code. */
+int weir__json_fields(weir__json *j, const char *what, const char *const *names, size_t n, weir__json *at);
+
 /* The end: only white space may follow the value that was read, and nothing may be open. Returns j->code. */
 int weir__json_finish(weir__json *j);
 

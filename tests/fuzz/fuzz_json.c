@@ -87,7 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(text, data, size);
     int code = walk(text, size);
     json_t *other = json_loadb(text, size, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &why);
-    if (code != WEIR_EDEPTH && !long_number(text, size))
+    if (memchr(text, 0, size)) /* wrong everywhere; jansson takes one for the end of the text */
+        check(code != WEIR_OK);
+    else if (code != WEIR_EDEPTH && !long_number(text, size))
         check((code == WEIR_OK) == (other != NULL));
     json_decref(other);
     weir__json_init(&j, "fuzz", text, size, NULL);
