@@ -1,0 +1,11 @@
+/* base64.h: RFC 4648's base64. */
+#ifndef WEIR_MODEL_BASE64_H
+#define WEIR_MODEL_BASE64_H
+
+#include <stddef.h>
+
+/* Decodes n characters into `to`, which has room for 3 bytes per 4 characters. Returns how many bytes there are; (size_t)-1: n is no multiple of 4, or something
+ * else than the alphabet and padding at the end stands there. */
+size_t weir__base64_decode(const char *text, size_t n, unsigned char *to);
+
+#endif

@@ -1,0 +1,276 @@
+/* tokenizer_json_steps.c: normalizer, pre_tokenizer and decoder of a tokenizer.json: tables of the components that are known, with their settings, and one reader of all.
+ * What is in no table is refused by name. */
+#include "base64.h"
+#include "tokenizer_json_internal.h"
+
+#include <string.h>
+
+enum option_kind {
+    NOTHING,   /* changes no ids and no text: offsets, tags */
+    BOOLEAN,   /* bool at `offset` */
+    TEXT,      /* weir__string at `offset` */
+    COUNT,     /* uint32_t at `offset` */
+    PATTERN,   /* {"String": ...} or {"Regex": ...}: pattern, regex */
+    BEHAVIOUR, /* behaviour */
+    SCHEME,    /* prepend: "first", "never", "always" */
+    PREFIX,    /* prepend, as a boolean: older files */
+    CHARSMAP,  /* pattern, from base64 */
+};
+
+typedef struct option {
+    const char *name;
+    enum option_kind kind;
+    size_t offset;
+    bool needed;
+} option;
+
+enum { MOST_OPTIONS = 6 };
+typedef struct component {
+    const char *name;
+    weir__step defaults; /* what a file that leaves a setting out means */
+    option options[MOST_OPTIONS];
+} component;
+
+#define AT(field) offsetof(weir__step, field)
+
+static const component normalisers[] = {
+    {"Prepend", {.kind = WEIR__PREPEND}, {{"prepend", TEXT, AT(content), true}}},
+    {"Replace", {.kind = WEIR__REPLACE}, {{"pattern", PATTERN, 0, true}, {"content", TEXT, AT(content), true}}},
+    {"Lowercase", {.kind = WEIR__LOWERCASE}, {{0}}},
+    {"NFC", {.kind = WEIR__NFC}, {{0}}},
+    {"NFD", {.kind = WEIR__NFD}, {{0}}},
+    {"NFKC", {.kind = WEIR__NFKC}, {{0}}},
+    {"NFKD", {.kind = WEIR__NFKD}, {{0}}},
+    {"Strip", {.kind = WEIR__STRIP}, {{"strip_left", BOOLEAN, AT(left), true}, {"strip_right", BOOLEAN, AT(right), true}}},
+    {"StripAccents", {.kind = WEIR__STRIP_ACCENT}, {{0}}},
+    {"Nmt", {.kind = WEIR__NMT}, {{0}}},
+    {"Precompiled", {.kind = WEIR__CHARSMAP, .graphemes = true}, {{"precompiled_charsmap", CHARSMAP, 0, true}}},
+    {"BertNormalizer",
+     {.kind = WEIR__BERT, .clean_text = true, .chinese = true, .lowercase = true},
+     {{"clean_text", BOOLEAN, AT(clean_text), false},
+      {"handle_chinese_chars", BOOLEAN, AT(chinese), false},
+      {"strip_accents", BOOLEAN, AT(strip_accents), false},
+      {"lowercase", BOOLEAN, AT(lowercase), false}}},
+    {0},
+};
+
+static const component pretokenisers[] = {
+    {"ByteLevel",
+     {.kind = WEIR__BYTE_LEVEL, .add_prefix_space = true, .use_regex = true},
+     {{"add_prefix_space", BOOLEAN, AT(add_prefix_space), false},
+      {"use_regex", BOOLEAN, AT(use_regex), false},
+      {"trim_offsets", NOTHING, 0, false}}},
+    {"Split",
+     {.kind = WEIR__SPLIT},
+     {{"pattern", PATTERN, 0, true}, {"behavior", BEHAVIOUR, 0, true}, {"invert", BOOLEAN, AT(invert), false}}},
+    {"CharDelimiterSplit", {.kind = WEIR__SPLIT, .behaviour = WEIR__REMOVED}, {{"delimiter", TEXT, AT(pattern), true}}},
+    {"Digits", {.kind = WEIR__DIGITS}, {{"individual_digits", BOOLEAN, AT(individual), false}}},
+    {"Metaspace",
+     {.kind = WEIR__METASPACE, .prepend = WEIR__PREPEND_ALWAYS, .split = true},
+     {{"replacement", TEXT, AT(content), true},
+      {"add_prefix_space", PREFIX, 0, false},
+      {"prepend_scheme", SCHEME, 0, false},
+      {"split", BOOLEAN, AT(split), false},
+      {"str_rep", NOTHING, 0, false}}},
+    {"Whitespace", {.kind = WEIR__WHITESPACE}, {{0}}},
+    {"WhitespaceSplit", {.kind = WEIR__WHITESPACE_SPLIT}, {{0}}},
+    {"Punctuation", {.kind = WEIR__PUNCTUATION}, {{"behavior", BEHAVIOUR, 0, false}}},
+    {"BertPreTokenizer", {.kind = WEIR__BERT_SPLIT}, {{0}}},
+    {0},
+};
+
+static const component decoders[] = {
+    {"ByteLevel",
+     {.kind = WEIR__BYTE_LEVEL},
+     {{"add_prefix_space", NOTHING, 0, false}, {"trim_offsets", NOTHING, 0, false}, {"use_regex", NOTHING, 0, false}}},
+    {"Metaspace",
+     {.kind = WEIR__METASPACE, .prepend = WEIR__PREPEND_ALWAYS, .split = true},
+     {{"replacement", TEXT, AT(content), true},
+      {"add_prefix_space", PREFIX, 0, false},
+      {"prepend_scheme", SCHEME, 0, false},
+      {"split", NOTHING, 0, false},
+      {"str_rep", NOTHING, 0, false}}},
+    {"Replace", {.kind = WEIR__REPLACE}, {{"pattern", PATTERN, 0, true}, {"content", TEXT, AT(content), true}}},
+    {"ByteFallback", {.kind = WEIR__BYTE_FALLBACK}, {{0}}},
+    {"Fuse", {.kind = WEIR__FUSE}, {{0}}},
+    {"Strip",
+     {.kind = WEIR__STRIP_DECODED},
+     {{"content", TEXT, AT(content), true}, {"start", COUNT, AT(start), true}, {"stop", COUNT, AT(stop), true}}},
+    {"WordPiece",
+     {.kind = WEIR__WORDPIECE_JOIN, .content = {"##", 2}, .cleanup = true},
+     {{"prefix", TEXT, AT(content), false}, {"cleanup", BOOLEAN, AT(cleanup), false}}},
+    {0},
+};
+
+/* One of three lists while it is read. */
+typedef struct reading {
+    const weir__tokenizer_file *file;
+    const char *what; /* the list, for errors */
+    const component *known;
+    weir__steps *list;
+} reading;
+
+/* A word of a list that ends with NULL; its place. EUNSUPPORTED. */
+static int read_choice(weir__json at, const char *const *words, int *to) {
+    char name[48];
+    weir__json_text text;
+    if (!weir__json_string(&at, &text))
+        return at.code;
+    for (int i = 0; words[i]; i++)
+        if (weir__json_equal(text, words[i])) {
+            *to = i;
+            return WEIR_OK;
+        }
+    weir__json_fail(&at, WEIR_EUNSUPPORTED, "\"%s\" is not supported", weir__quote(name, sizeof name, text.data, text.size));
+    return at.code;
+}
+
+static int read_behaviour(weir__json at, weir__step *step) {
+    static const char *const words[] = {"Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous", NULL};
+    static const enum weir__behaviour values[] = {WEIR__ISOLATED, WEIR__REMOVED, WEIR__MERGED_WITH_PREVIOUS, WEIR__MERGED_WITH_NEXT,
+                                                  WEIR__CONTIGUOUS};
+    int i = 0;
+    int code = read_choice(at, words, &i);
+    step->behaviour = values[i];
+    return code;
+}
+
+static int read_scheme(weir__json at, weir__step *step) {
+    static const char *const words[] = {"never", "first", "always", NULL};
+    static const enum weir__prepend values[] = {WEIR__PREPEND_NEVER, WEIR__PREPEND_FIRST, WEIR__PREPEND_ALWAYS};
+    int i = 0;
+    int code = read_choice(at, words, &i);
+    step->prepend = values[i];
+    return code;
+}
+
+static int read_text(const weir__tokenizer_file *f, weir__json at, weir__string *to, weir_error **error) {
+    weir__json_text text = {0};
+    int code = weir__at_text(at, &text);
+    return code ? code : weir__keep_text(f, text, to, error);
+}
+
+static int read_pattern(const weir__tokenizer_file *f, weir__json at, weir__step *step, weir_error **error) {
+    static const char *const kinds[] = {"String", "Regex"};
+    weir__json kind[2];
+    weir__json j = at;
+    int code = weir__json_fields(&j, "pattern", kinds, 2, kind);
+    if (code)
+        return code;
+    step->regex = kind[1].text != NULL;
+    if (!kind[0].text == !kind[1].text) {
+        weir__json_fail(&at, WEIR_EFORMAT, "pattern: wanted \"String\" or \"Regex\"");
+        return at.code;
+    }
+    return read_text(f, kind[step->regex], &step->pattern, error);
+}
+
+static int read_charsmap(const weir__tokenizer_file *f, weir__json at, weir__step *step, weir_error **error) {
+    weir__json_text text;
+    if (!weir__json_string(&at, &text))
+        return at.code;
+    unsigned char *blob = weir__build_alloc(f->build, text.size / 4 * 3 + 1);
+    if (!blob)
+        return weir_fail(error, WEIR_ENOMEM, "%s: precompiled_charsmap", f->build->source);
+    size_t size = text.escaped ? (size_t)-1 : weir__base64_decode(text.data, text.size, blob);
+    if (size == (size_t)-1)
+        weir__json_fail(&at, WEIR_EFORMAT, "precompiled_charsmap: found something that is no base64");
+    step->pattern = (weir__string){(char *)blob, size};
+    return at.code;
+}
+
+static int read_prefix(weir__json at, weir__step *step) {
+    bool prefix = true;
+    int code = weir__at_bool(at, &prefix);
+    step->prepend = prefix ? step->prepend : WEIR__PREPEND_NEVER;
+    return code;
+}
+
+static int read_count(weir__json at, uint32_t *to) {
+    int64_t count = 0;
+    int code = weir__at_range(at, 0, UINT32_MAX, &count);
+    *to = (uint32_t)count;
+    return code;
+}
+
+static int read_option(const weir__tokenizer_file *f, const option *o, weir__json at, weir__step *step, weir_error **error) {
+    void *to = (char *)step + o->offset;
+    switch (o->kind) {
+    case NOTHING:
+        return WEIR_OK;
+    case BOOLEAN:
+        return weir__at_bool(at, to);
+    case TEXT:
+        return read_text(f, at, to, error);
+    case COUNT:
+        return read_count(at, to);
+    case PATTERN:
+        return read_pattern(f, at, step, error);
+    case BEHAVIOUR:
+        return read_behaviour(at, step);
+    case SCHEME:
+        return read_scheme(at, step);
+    case PREFIX:
+        return read_prefix(at, step);
+    case CHARSMAP:
+        return read_charsmap(f, at, step, error);
+    }
+    return WEIR_EINVAL;
+}
+
+static int read_options(const weir__tokenizer_file *f, const component *c, weir__json at, weir__step *step, weir_error **error) {
+    const char *names[MOST_OPTIONS + 1] = {"type"};
+    weir__json option[MOST_OPTIONS + 1], j = at;
+    size_t n = 0;
+    for (; n < MOST_OPTIONS && c->options[n].name; n++)
+        names[n + 1] = c->options[n].name;
+    int code = weir__json_fields(&j, c->name, names, n + 1, option);
+    for (size_t i = 0; i < n && !code; i++) {
+        if (option[i + 1].text)
+            code = read_option(f, &c->options[i], option[i + 1], step, error);
+        else if (c->options[i].needed)
+            weir__json_fail(&at, WEIR_EFORMAT, "%s: found no \"%s\"", c->name, c->options[i].name), code = at.code;
+    }
+    return code;
+}
+
+/* BertNormalizer strips accents if it says so; if it says nothing, or null, where it lowers. */
+static int complete_bert(weir__json at, weir__step *step) {
+    weir__json found = at;
+    if (!weir__json_find(&found, "strip_accents") || weir__json_null(&found))
+        step->strip_accents = step->lowercase;
+    return found.code;
+}
+
+static int read_component(void *data, weir__json at, weir__json_text type, weir_error **error) {
+    reading *r = data;
+    char name[48];
+    const component *c = r->known;
+    while (c->name && !weir__json_equal(type, c->name))
+        c++;
+    if (!c->name) {
+        weir__json_fail(&at, WEIR_EUNSUPPORTED, "%s \"%s\" is not supported", r->what,
+                        weir__quote(name, sizeof name, type.data, type.size));
+        return at.code;
+    }
+    weir__step step = c->defaults;
+    int code = read_options(r->file, c, at, &step, error);
+    if (!code && step.kind == WEIR__BERT)
+        code = complete_bert(at, &step);
+    return code ? code : weir__build_step(r->file->build, r->list, &step, error);
+}
+
+int weir__normaliser_read(const weir__tokenizer_file *f, weir__json at, weir_error **error) {
+    reading r = {f, "normalizer", normalisers, &f->build->v.normaliser};
+    return weir__components(at, r.what, "normalizers", read_component, &r, error);
+}
+
+int weir__pretokeniser_read(const weir__tokenizer_file *f, weir__json at, weir_error **error) {
+    reading r = {f, "pre_tokenizer", pretokenisers, &f->build->v.pretokeniser};
+    return weir__components(at, r.what, "pretokenizers", read_component, &r, error);
+}
+
+int weir__decoder_read(const weir__tokenizer_file *f, weir__json at, weir_error **error) {
+    reading r = {f, "decoder", decoders, &f->build->v.decoder};
+    return weir__components(at, r.what, "decoders", read_component, &r, error);
+}
