@@ -271,6 +271,10 @@ int weir__pretokeniser_read(const weir__tokenizer_file *f, weir__json at, weir_e
 }
 
 int weir__decoder_read(const weir__tokenizer_file *f, weir__json at, weir_error **error) {
+    /* Without a decoder the library puts a space between pieces: WordPiece's decoder with a prefix that no piece has. */
+    static const weir__step spaces = {.kind = WEIR__WORDPIECE_JOIN, .content = {"\xFF", 1}};
     reading r = {f, "decoder", decoders, &f->build->v.decoder};
+    if (!at.text)
+        return weir__build_step(f->build, r.list, &spaces, error);
     return weir__components(at, r.what, "decoders", read_component, &r, error);
 }

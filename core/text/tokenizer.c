@@ -93,9 +93,10 @@ static int find_bytes(weir__tokenizer *t, const weir__vocab *v, weir_error **err
 /* Kinds that follow from what else the vocabulary says. */
 static void set_kinds(weir__tokenizer *t, const weir__vocab *v) {
     for (size_t i = 0; i < t->n_added; i++) {
-        const weir__added *a = &t->added[i];
-        if (t->kinds[a->id] != WEIR__BYTE && t->kinds[a->id] != WEIR__UNKNOWN)
-            t->kinds[a->id] = v->added[i].special ? WEIR__CONTROL : WEIR__USER;
+        int32_t id = t->added[i].id;
+        bool special = v->added[i].special; /* a byte piece that is a special token is left out when decoded, as any special one */
+        if (t->kinds[id] != WEIR__UNKNOWN && (special || t->kinds[id] != WEIR__BYTE))
+            t->kinds[id] = special ? WEIR__CONTROL : WEIR__USER;
     }
     if (t->unk >= 0 && t->kinds[t->unk] != WEIR__CONTROL)
         t->kinds[t->unk] = WEIR__UNKNOWN;

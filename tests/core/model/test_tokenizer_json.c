@@ -1,0 +1,331 @@
+/* test_tokenizer_json.c: tokenizer.json: ids and texts that the tokenizers library gives, older spellings, and what is refused by which name. */
+#include "helper_folder.h"
+#include "helper_tokenizer.h"
+
+#include "../../../core/model/gguf.h"
+
+static weir_system *s;
+
+static int setup(void **state) {
+    return weir_system_new(NULL, &s, NULL) || folder_make(state);
+}
+
+static int teardown(void **state) {
+    weir_system_free(s);
+    return folder_remove(state);
+}
+
+/* ---- what others computed ---- */
+
+static void same_as_the_library(const char *name) {
+    char path[512], cases[512];
+    weir__tokenizer *t = NULL;
+    size_t count;
+    snprintf(path, sizeof path, WEIR_TEST_DATA "/tokenizers/%s.json", name);
+    snprintf(cases, sizeof cases, WEIR_TEST_DATA "/tokenizers/%s.cases.json", name);
+    assert_int_equal(weir__tokenizer_json_open(s, path, &t, NULL), WEIR_OK);
+    assert_non_null(t);
+    assert_int_equal(check_cases(s, t, cases, &count), 0);
+    assert_true(count > 100);
+    weir__tokenizer_free(t);
+}
+
+#define LIBRARY(name)                                                                                                                      \
+    static void the_librarys_ids_of_##name(void **state) {                                                                                 \
+        (void)state;                                                                                                                       \
+        same_as_the_library(#name);                                                                                                        \
+    }
+LIBRARY(llama3)
+LIBRARY(qwen2)
+LIBRARY(deepseek3)
+LIBRARY(falcon)
+LIBRARY(roberta)
+LIBRARY(llama2)
+LIBRARY(gemma)
+LIBRARY(mistral)
+LIBRARY(bert)
+LIBRARY(t5)
+LIBRARY(wordy)
+LIBRARY(chars)
+
+static void the_reference_unigram(void **state) {
+    (void)state;
+    char path[4096];
+    size_t count;
+    weir__tokenizer *t = NULL;
+    weir_test_need(weir_test_reference("vectors/unigram.tokenizer.json"), "vectors/unigram.tokenizer.json");
+    snprintf(path, sizeof path, "%s", weir_test_reference("vectors/unigram.tokenizer.json"));
+    assert_int_equal(weir__tokenizer_json_open(s, path, &t, NULL), WEIR_OK);
+    assert_int_equal(check_cases(s, t, weir_test_reference("vectors/unigram.json"), &count), 0);
+    assert_true(count > 10);
+    weir__tokenizer_free(t);
+}
+
+static void encode(const weir__tokenizer *t, const char *text, weir__ids *ids) {
+    ids->size = 0;
+    assert_int_equal(weir__tokenizer_encode(t, &(weir__part){text, strlen(text), true}, 1, false, ids, NULL), WEIR_OK);
+}
+
+/* The families' GGUFs carry the tokeniser that stands beside them as JSON. */
+static void the_same_as_in_gguf(void **state) {
+    (void)state;
+    static const char *const texts[] = {"Hello world 1234", "  x\n\n\ty ", "<s>a</s>", "caf\xC3\xA9 \xF0\x9F\xA6\x99", ""};
+    weir__tokenizer *t = NULL, *other = NULL;
+    weir__gguf *g = NULL;
+    weir__ids ids = {0}, others = {0};
+    weir_test_need(weir_test_reference("models/families/tokenizer.json"), "models/families/tokenizer.json");
+    assert_int_equal(weir__tokenizer_json_open(s, weir_test_reference("models/families/tokenizer.json"), &t, NULL), WEIR_OK);
+    assert_int_equal(weir__gguf_open(s, WEIR_TEST_DATA "/families/llama/model.gguf", &g, NULL), WEIR_OK);
+    assert_int_equal(weir__gguf_tokenizer(g, &other, NULL), WEIR_OK);
+    assert_int_equal(weir__tokenizer_size(t), weir__tokenizer_size(other));
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        encode(t, texts[i], &ids);
+        encode(other, texts[i], &others);
+        assert_int_equal(ids.size, others.size);
+        if (ids.size > 0)
+            assert_memory_equal(ids.data, others.data, ids.size * sizeof *ids.data);
+    }
+    weir__ids_free(s, &ids);
+    weir__ids_free(s, &others);
+    weir__tokenizer_free(t);
+    weir__tokenizer_free(other);
+    weir__gguf_free(g);
+}
+
+static void the_decision_models_tokenizer(void **state) {
+    (void)state;
+    weir__tokenizer *t = NULL;
+    weir_test_need(weir_test_reference("models/decision/tokenizer"), "models/decision/tokenizer");
+    assert_int_equal(weir__tokenizer_json_open(s, weir_test_reference("models/decision/tokenizer"), &t, NULL), WEIR_OK);
+    assert_int_equal(weir__tokenizer_size(t), 600);
+    weir__tokenizer_free(t);
+}
+
+/* ---- spellings ---- */
+
+static weir__tokenizer *open_text(const char *text) {
+    weir__tokenizer *t = NULL;
+    weir_error *error = NULL;
+    folder_text("tokenizer.json", text);
+    if (weir__tokenizer_json_open(s, folder, &t, &error))
+        fail_msg("%s", weir_error_text(error));
+    assert_non_null(t);
+    return t;
+}
+
+static void assert_tokens(const weir__tokenizer *t, bool bounds, const char *text, const int32_t *wanted, size_t n) {
+    weir__ids ids = {0};
+    assert_int_equal(weir__tokenizer_encode(t, &(weir__part){text, strlen(text), true}, 1, bounds, &ids, NULL), WEIR_OK);
+    assert_int_equal(ids.size, n);
+    if (n > 0)
+        assert_memory_equal(ids.data, wanted, n * sizeof *wanted);
+    weir__ids_free(s, &ids);
+}
+#define assert_encoded(t, bounds, text, ...)                                                                                               \
+    assert_tokens(t, bounds, text, (const int32_t[]){__VA_ARGS__}, sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
+
+#define VOCAB "\"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"c\": 3, \"abc\": 4}"
+
+static void merges_are_lines_or_pairs(void **state) {
+    (void)state;
+    static const char *const forms[] = {"[\"a b\", \"ab c\"]", "[[\"a\", \"b\"], [\"ab\", \"c\"]]"};
+    char text[512];
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, "{\"model\": {\"merges\": %s, \"type\": \"BPE\", " VOCAB "}}", forms[i]);
+        weir__tokenizer *t = open_text(text);
+        assert_encoded(t, false, "abcba", 4, 1, 0);
+        weir__tokenizer_free(t);
+    }
+}
+
+static void a_model_without_a_type_is_known_by_what_it_has(void **state) {
+    (void)state;
+    weir__tokenizer *t = open_text("{\"version\": \"1.0\", \"model\": {" VOCAB ", \"merges\": [\"a b\"]}}");
+    assert_encoded(t, false, "abc", 2, 3);
+    weir__tokenizer_free(t);
+    t = open_text("{\"model\": {\"unk_id\": 0, \"vocab\": [[\"?\", 0], [\"x\", -1.5], [\"xx\", -2e0]]}}");
+    assert_encoded(t, false, "xxz", 2, 0);
+    weir__tokenizer_free(t);
+    t = open_text("{\"model\": {\"unk_token\": \"?\", \"continuing_subword_prefix\": \"##\", \"max_input_chars_per_word\": 3, "
+                  "\"vocab\": {\"?\": 0, \"x\": 1, \"##y\": 2}}}");
+    assert_encoded(t, false, "xy", 1, 2);
+    assert_encoded(t, false, "xyyy", 0);
+    weir__tokenizer_free(t);
+}
+
+static void escapes_in_pieces_are_resolved(void **state) {
+    (void)state;
+    weir__tokenizer *t = open_text("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"\\u00e9\": 0, \"\\ud83e\\udd99\": 1, \"\\\"\": 2, "
+                                   "\"\\u00e9\\\"\": 3}, \"merges\": [\"\\u00e9 \\\"\"]}}");
+    assert_encoded(t, false, "\xC3\xA9\"\xF0\x9F\xA6\x99\"", 3, 1, 2);
+    weir__tokenizer_free(t);
+}
+
+static void added_tokens_may_lie_beyond_the_models_pieces(void **state) {
+    (void)state;
+    weir__tokenizer *t = open_text("{\"added_tokens\": [{\"id\": 7, \"content\": \"<x>\", \"special\": true}, "
+                                   "{\"id\": 9, \"content\": \"ab\", \"special\": false, \"normalized\": false}], "
+                                   "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}}");
+    assert_int_equal(weir__tokenizer_size(t), 10);
+    assert_encoded(t, false, "a<x>bab", 0, 7, 1, 9);
+    weir__tokenizer_free(t);
+}
+
+static void what_stands_around_a_text_is_of_the_post_processor(void **state) {
+    (void)state;
+    static const char form[] = "{\"model\": {" VOCAB ", \"merges\": []}, \"post_processor\": %s}";
+    static const char *const posts[] = {
+        "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"x\", \"type_id\": 0}}, {\"Sequence\": {\"id\": "
+        "\"A\", "
+        "\"type_id\": 0}}, {\"SpecialToken\": {\"id\": \"y\", \"type_id\": 0}}], \"pair\": [], \"special_tokens\": {\"x\": {\"id\": \"x\", "
+        "\"ids\": [3, 4], \"tokens\": [\"c\", \"abc\"]}, \"y\": {\"id\": \"y\", \"ids\": [1], \"tokens\": [\"b\"]}}}",
+        "{\"type\": \"BertProcessing\", \"sep\": [\"b\", 1], \"cls\": [\"c\", 3]}",
+        "{\"type\": \"Sequence\", \"processors\": [{\"type\": \"ByteLevel\", \"trim_offsets\": true}, {\"type\": \"RobertaProcessing\", "
+        "\"sep\": [\"b\", 1], \"cls\": [\"c\", 3], \"trim_offsets\": true, \"add_prefix_space\": false}]}",
+    };
+    char text[1024];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, form, posts[i]);
+        weir__tokenizer *t = open_text(text);
+        if (i == 0)
+            assert_encoded(t, true, "a", 3, 4, 0, 1);
+        else
+            assert_encoded(t, true, "a", 3, 0, 1);
+        assert_encoded(t, false, "a", 0);
+        weir__tokenizer_free(t);
+    }
+}
+
+static void sequences_in_sequences_are_flattened(void **state) {
+    (void)state;
+    weir__tokenizer *t = open_text(
+        "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Lowercase\"}, "
+        "{\"type\": \"Replace\", \"pattern\": {\"String\": \"\\u0062\"}, \"content\": \"c\"}]}, {\"type\": \"Sequence\", \"normalizers\": "
+        "[]}, "
+        "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \"c+\"}, \"content\": \"b\"}]}, \"model\": {" VOCAB ", \"merges\": []}}");
+    assert_encoded(t, false, "ABBCA", 0, 1, 0);
+    weir__tokenizer_free(t);
+}
+
+/* ---- refusals ---- */
+
+static void assert_refused(const char *text, int code, const char *part) {
+    weir__tokenizer *t = NULL;
+    weir_error *error = NULL;
+    folder_text("tokenizer.json", text);
+    int found = weir__tokenizer_json_open(s, folder, &t, &error);
+    if (found != code || !strstr(weir_error_text(error), part) || !strstr(weir_error_text(error), "tokenizer.json"))
+        fail_msg("%s: found code %d, \"%s\"; wanted %d with \"%s\"", text, found, error ? weir_error_text(error) : "", code, part);
+    assert_null(t);
+    weir_error_free(error);
+}
+
+#define MODEL "\"model\": {" VOCAB ", \"merges\": []}"
+
+static void unknown_components_are_refused_by_name(void **state) {
+    (void)state;
+    assert_refused("{\"normalizer\": {\"type\": \"Rot13\"}, " MODEL "}", WEIR_EUNSUPPORTED, "normalizer \"Rot13\" is not supported");
+    assert_refused("{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"UnicodeScripts\"}]}, " MODEL "}",
+                   WEIR_EUNSUPPORTED, "pre_tokenizer \"UnicodeScripts\"");
+    assert_refused("{\"decoder\": {\"type\": \"CTC\"}, " MODEL "}", WEIR_EUNSUPPORTED, "decoder \"CTC\"");
+    assert_refused("{\"post_processor\": {\"type\": \"X\\u0001\"}, " MODEL "}", WEIR_EUNSUPPORTED, "post_processor \"X\\u0001\"");
+    assert_refused("{\"model\": {\"type\": \"WordLevel\", \"vocab\": {}}}", WEIR_EUNSUPPORTED, "model \"WordLevel\"");
+}
+
+static void unknown_settings_are_refused_by_name(void **state) {
+    (void)state;
+    assert_refused("{\"flavour\": 1, " MODEL "}", WEIR_EUNSUPPORTED, "\"flavour\"");
+    assert_refused("{\"version\": \"2.0\", " MODEL "}", WEIR_EUNSUPPORTED, "version");
+    assert_refused("{\"normalizer\": {\"type\": \"NFC\", \"form\": 1}, " MODEL "}", WEIR_EUNSUPPORTED, "NFC: setting \"form\"");
+    assert_refused("{\"model\": {" VOCAB ", \"merges\": [], \"dropout\": 0.1}}", WEIR_EUNSUPPORTED, "\"dropout\" of 0.1");
+    assert_refused("{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 0]], \"merges\": []}}", WEIR_EUNSUPPORTED,
+                   "model Unigram: setting \"merges\"");
+    assert_refused("{\"pre_tokenizer\": {\"type\": \"Punctuation\", \"behavior\": \"Odd\"}, " MODEL "}", WEIR_EUNSUPPORTED, "\"Odd\"");
+    assert_refused("{\"added_tokens\": [{\"id\": 9, \"content\": \"x\", \"odd\": 1}], " MODEL "}", WEIR_EUNSUPPORTED, "\"odd\"");
+}
+
+static void what_is_missing_is_named(void **state) {
+    (void)state;
+    assert_refused("{}", WEIR_EFORMAT, "\"model\"");
+    assert_refused("{\"model\": {\"type\": \"BPE\", \"merges\": []}}", WEIR_EFORMAT, "\"vocab\"");
+    assert_refused("{\"normalizer\": {}, " MODEL "}", WEIR_EFORMAT, "\"type\"");
+    assert_refused("{\"normalizer\": {\"type\": \"Prepend\"}, " MODEL "}", WEIR_EFORMAT, "\"prepend\"");
+    assert_refused("{\"added_tokens\": [{\"content\": \"x\"}], " MODEL "}", WEIR_EFORMAT, "\"id\"");
+    assert_refused("{\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"x\"}}], "
+                   "\"special_tokens\": {}}, " MODEL "}",
+                   WEIR_EFORMAT, "\"x\"");
+}
+
+static void ids_are_checked(void **state) {
+    (void)state;
+    assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": -1}, \"merges\": []}}", WEIR_EFORMAT, "-1");
+    assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 99999999999}, \"merges\": []}}", WEIR_EFORMAT, "99999999999");
+    assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 4000000}, \"merges\": []}}", WEIR_EFORMAT, "only 1 pieces");
+    assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 0}, \"merges\": []}}", WEIR_EFORMAT, "two pieces");
+    assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}}", WEIR_EFORMAT, "found 0 pieces");
+    assert_refused("{\"added_tokens\": [{\"id\": 1, \"content\": \"x\"}], " MODEL "}", WEIR_EFORMAT, "two pieces");
+    assert_refused("{\"post_processor\": {\"type\": \"BertProcessing\", \"sep\": [\"x\", 5], \"cls\": [\"x\", 1]}, " MODEL "}",
+                   WEIR_EFORMAT, "id 5");
+}
+
+static void merges_are_checked(void **state) {
+    (void)state;
+    assert_refused("{\"model\": {" VOCAB ", \"merges\": [\"a\"]}}", WEIR_EFORMAT, "merge 0");
+    assert_refused("{\"model\": {" VOCAB ", \"merges\": [\"a b\", \"a b c\"]}}", WEIR_EFORMAT, "merge 1");
+    assert_refused("{\"model\": {" VOCAB ", \"merges\": [[\"a\"]]}}", WEIR_EFORMAT, "merge 0");
+    assert_refused("{\"model\": {" VOCAB ", \"merges\": [\"a x\"]}}", WEIR_EFORMAT, "");
+    assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"a a\", \"a a\"]}}", WEIR_EFORMAT,
+                   "more than 1 merges");
+}
+
+static void a_file_that_is_no_json_is_refused_with_its_place(void **state) {
+    (void)state;
+    assert_refused("{\"model\": {" VOCAB ", \"merges\": []}", WEIR_EFORMAT, "line 1, column 79: found the end of the text");
+    assert_refused("", WEIR_EFORMAT, "line 1, column 1");
+    assert_refused("{\"model\": {\"vocab\": {\"\xFF\": 0}}}", WEIR_EFORMAT, "UTF-8");
+}
+
+static void nesting_is_limited(void **state) {
+    (void)state;
+    char text[4096] = "{\"decoder\": ", *at = text + strlen(text);
+    for (int i = 0; i < 20; i++)
+        at += sprintf(at, "{\"type\": \"Sequence\", \"decoders\": [");
+    for (int i = 0; i < 20; i++)
+        at += sprintf(at, "]}");
+    sprintf(at, ", " MODEL "}");
+    assert_refused(text, WEIR_EUNSUPPORTED, "Sequences");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_librarys_ids_of_llama3),
+        cmocka_unit_test(the_librarys_ids_of_qwen2),
+        cmocka_unit_test(the_librarys_ids_of_deepseek3),
+        cmocka_unit_test(the_librarys_ids_of_falcon),
+        cmocka_unit_test(the_librarys_ids_of_roberta),
+        cmocka_unit_test(the_librarys_ids_of_llama2),
+        cmocka_unit_test(the_librarys_ids_of_gemma),
+        cmocka_unit_test(the_librarys_ids_of_mistral),
+        cmocka_unit_test(the_librarys_ids_of_bert),
+        cmocka_unit_test(the_librarys_ids_of_t5),
+        cmocka_unit_test(the_librarys_ids_of_wordy),
+        cmocka_unit_test(the_librarys_ids_of_chars),
+        cmocka_unit_test(the_reference_unigram),
+        cmocka_unit_test(the_same_as_in_gguf),
+        cmocka_unit_test(the_decision_models_tokenizer),
+        cmocka_unit_test(merges_are_lines_or_pairs),
+        cmocka_unit_test(a_model_without_a_type_is_known_by_what_it_has),
+        cmocka_unit_test(escapes_in_pieces_are_resolved),
+        cmocka_unit_test(added_tokens_may_lie_beyond_the_models_pieces),
+        cmocka_unit_test(what_stands_around_a_text_is_of_the_post_processor),
+        cmocka_unit_test(sequences_in_sequences_are_flattened),
+        cmocka_unit_test(unknown_components_are_refused_by_name),
+        cmocka_unit_test(unknown_settings_are_refused_by_name),
+        cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(ids_are_checked),
+        cmocka_unit_test(merges_are_checked),
+        cmocka_unit_test(a_file_that_is_no_json_is_refused_with_its_place),
+        cmocka_unit_test(nesting_is_limited),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
