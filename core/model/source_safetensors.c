@@ -1,9 +1,12 @@
-/* source_safetensors.c: Hugging Face's checkpoints as a source (source.h): one safetensors file or shards with an index, and the config.json beside them. */
+/* source_safetensors.c: Hugging Face's checkpoints as a source (source.h): one safetensors file or shards with an index, and the config.json, the tokeniser and the chat
+ * templates beside them. */
+#include "chat_settings.h"
 #include "config_json.h"
 #include "safetensors.h"
 #include "shard_index.h"
 #include "source_internal.h"
 #include "split.h"
+#include "tokenizer_json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +15,9 @@
 #define INDEX ".safetensors.index.json"
 
 typedef struct checkpoint {
-    char *config_path, *index_path; /* index_path NULL: one file */
-    weir__config_json *config;      /* NULL: there is none */
+    char *folder, *config_path, *index_path; /* index_path NULL: one file */
+    weir__chat_settings chat;
+    weir__config_json *config; /* NULL: there is none */
     weir__shard_index *index;
     weir__safetensors **shards; /* [count] owned */
     uint32_t count;
@@ -101,6 +105,16 @@ static int open_config(const weir__source *src, checkpoint *c, weir_error **erro
     return weir__config_json_open(src->system, c->config_path, &c->config, error);
 }
 
+static int open_chat(const weir__source *src, checkpoint *c, weir_error **error) {
+    char *slash;
+    c->folder = weir__strdup(src->system, src->main);
+    if (c->folder && (slash = strrchr(c->folder, '/')))
+        slash[slash == c->folder] = 0;
+    else if (c->folder)
+        memcpy(c->folder, ".", 2);
+    return c->folder ? weir__chat_settings_read(src->system, c->folder, &c->chat, error) : no_memory(src, error);
+}
+
 /* Moves the tensors of shard i to the source. */
 static void take_tensors(weir__source *src, uint32_t i, weir__safetensors *st) {
     src->files[i] = st->file;
@@ -140,6 +154,8 @@ static int open_checkpoint(weir__source *src, weir_error **error) {
     int code = open_config(src, c, error);
     src->settings_path = c->config_path;
     if (!code)
+        code = open_chat(src, c, error);
+    if (!code)
         code = open_weights(src, c, error);
     if (!code)
         code = gather(src, c, error);
@@ -156,7 +172,9 @@ static void close_checkpoint(weir__source *src) {
         weir__safetensors_free(c->shards[i]);
     weir__shard_index_free(c->index);
     weir__config_json_free(c->config);
+    weir__chat_settings_fini(&c->chat);
     weir__free(src->system, c->shards);
+    weir__free(src->system, c->folder);
     weir__free(src->system, c->config_path);
     weir__free(src->system, c->index_path);
     weir__free(src->system, c);
@@ -187,23 +205,26 @@ static int each(const weir__source *src, weir__setting_fn *fn, void *data, weir_
 /* ---- text ---- */
 
 static int tokenizer(const weir__source *src, weir__tokenizer **out, weir_error **error) {
-    (void)src;
-    (void)out;
-    (void)error;
-    return WEIR_OK;
+    return weir__tokenizer_json_open(src->system, ((const checkpoint *)src->data)->folder, out, error);
+}
+
+static const weir__chat_settings *chat(const weir__source *src) {
+    return &((const checkpoint *)src->data)->chat;
 }
 
 static bool chat_template(const weir__source *src, const char *name, weir__string *text) {
-    (void)src;
-    (void)name;
-    *text = (weir__string){0};
-    return false;
+    const weir__string *found = weir__chat_template_find(chat(src), name);
+    *text = found ? *found : (weir__string){0};
+    return found;
 }
 
+/* The default one has no name here. */
 static bool template_name(const weir__source *src, uint32_t i, weir__string *name) {
-    (void)src;
-    (void)i;
-    *name = (weir__string){0};
+    for (size_t k = 0; k < chat(src)->n_templates; k++) {
+        *name = chat(src)->templates[k].name;
+        if (strcmp(name->data, "default") != 0 && i-- == 0)
+            return true;
+    }
     return false;
 }
 

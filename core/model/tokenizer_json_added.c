@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+enum { MOST_ADDED = 1 << 18 }; /* published files have under 70,000 */
 enum { ID, CONTENT, SINGLE_WORD, LSTRIP, RSTRIP, NORMALIZED, SPECIAL, FIELDS };
 static const char *const fields[FIELDS] = {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"};
 
@@ -19,6 +20,8 @@ int weir__added_count(weir__json at, size_t *count, int64_t *highest) {
             return code;
         if (id < 0 || !field[CONTENT].text)
             weir__json_fail(&at, WEIR_EFORMAT, "added token: found no \"%s\"", id < 0 ? "id" : "content");
+        else if (*count == MOST_ADDED)
+            weir__json_fail(&at, WEIR_ETOOBIG, "found more than %d added tokens", MOST_ADDED);
         *highest = id > *highest ? id : *highest;
     }
     return at.code;

@@ -167,6 +167,32 @@ static void every_setting_is_given_in_order(void **state) {
     weir__source_free(src);
 }
 
+static void a_folder_has_a_tokeniser_and_templates(void **state) {
+    (void)state;
+    weir__source *src;
+    weir__tokenizer *t;
+    weir__string text;
+    write_text("config.json", CONFIG);
+    write_safetensors(in_folder("model.safetensors"), "{" ENTRY("a", 0, 4) "}", 4);
+    assert_int_equal(weir__source_open(s, folder, &src, NULL), WEIR_OK);
+    assert_int_equal(weir__source_tokenizer(src, &t, NULL), WEIR_OK);
+    assert_null(t);
+    assert_false(weir__source_template(src, NULL, &text));
+    weir__source_free(src);
+    write_text("tokenizer.json", "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}}");
+    write_text("tokenizer_config.json", "{\"chat_template\": [{\"name\": \"default\", \"template\": \"D\"}, {\"name\": \"rag\", "
+                                        "\"template\": \"R\"}]}");
+    assert_int_equal(weir__source_open(s, in_folder("model.safetensors"), &src, NULL), WEIR_OK);
+    assert_int_equal(weir__source_tokenizer(src, &t, NULL), WEIR_OK);
+    assert_int_equal(weir__tokenizer_size(t), 2);
+    assert_true(weir__source_template(src, NULL, &text) && text.data[0] == 'D');
+    assert_true(weir__source_template(src, "rag", &text) && text.data[0] == 'R');
+    assert_true(weir__source_template_name(src, 0, &text) && text.size == 3);
+    assert_false(weir__source_template_name(src, 1, &text));
+    weir__tokenizer_free(t);
+    weir__source_free(src);
+}
+
 static void shards_are_opened_by_folder_index_or_any_shard(void **state) {
     (void)state;
     static const char *const ways[] = {"", "model.safetensors.index.json", "model-00001-of-00002.safetensors",
@@ -466,6 +492,7 @@ int main(void) {
         in_new_folder(a_folder_of_one_file_is_opened),
         in_new_folder(settings_are_found_by_path),
         in_new_folder(every_setting_is_given_in_order),
+        in_new_folder(a_folder_has_a_tokeniser_and_templates),
         in_new_folder(shards_are_opened_by_folder_index_or_any_shard),
         in_new_folder(a_shard_that_is_missing_is_named),
         in_new_folder(shards_that_differ_from_their_index_are_refused),
