@@ -87,10 +87,13 @@ uint64_t weir__source_bytes(const weir__source *src) {
 
 int weir__source_family(const weir__source *src, weir__string *name, weir_error **error) {
     weir__value v;
+    const char *settings = src->settings_path ? src->settings_path : src->main;
+    if (src->no_settings)
+        return weir_fail(error, WEIR_ENOENT, "%s: not found, but needed: it says what the model is", settings);
     src->ops->get(src, src->ops->family_key, &v);
     if (v.kind != WEIR__TEXT)
-        return weir_fail(error, WEIR_EFORMAT, "%s: key \"%s\": %s", src->settings_path ? src->settings_path : src->main,
-                         src->ops->family_key, v.kind == WEIR__ABSENT ? "not found, but needed" : "found no string");
+        return weir_fail(error, WEIR_EFORMAT, "%s: key \"%s\": %s", settings, src->ops->family_key,
+                         v.kind == WEIR__ABSENT ? "not found, but needed" : "found no string");
     *name = v.text;
     return WEIR_OK;
 }

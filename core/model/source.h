@@ -44,7 +44,7 @@ WEIR_API uint32_t weir__source_files(const weir__source *src);
 WEIR_API const char *weir__source_file(const weir__source *src, uint32_t i); /* path */
 WEIR_API uint64_t weir__source_bytes(const weir__source *src);               /* of all files */
 
-/* What the file calls its family: general.architecture, or model_type. EFORMAT: missing. */
+/* What the file calls its family: general.architecture, or model_type. EFORMAT: it does not; ENOENT: there is no config.json. */
 WEIR_API int weir__source_family(const weir__source *src, weir__string *name, weir_error **error);
 /* The value of a key: GGUF's "llama.block_count", config.json's "rope_parameters.rope_theta". ABSENT if there is none. */
 WEIR_API void weir__source_get(const weir__source *src, const char *key, weir__value *v);

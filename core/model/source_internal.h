@@ -32,6 +32,7 @@ struct weir__source {
     char *path;                /* owned: what was opened, maybe a folder */
     char *main;                /* owned: the file that it is opened by */
     const char *settings_path; /* the file that has the settings; owned by `data`, NULL: main */
+    bool no_settings;          /* it does not exist */
     weir__file *files;         /* [n_files] owned; each path is owned by `data` */
     uint32_t n_files;
     weir__tensor *tensors; /* [n_tensors] owned; names are owned by `data` */

@@ -153,6 +153,7 @@ static int open_checkpoint(weir__source *src, weir_error **error) {
         return no_memory(src, error);
     int code = open_config(src, c, error);
     src->settings_path = c->config_path;
+    src->no_settings = !c->config;
     if (!code)
         code = open_chat(src, c, error);
     if (!code)

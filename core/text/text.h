@@ -12,8 +12,8 @@ typedef struct weir__tokenizer weir__tokenizer;
 int weir__tokenizer_new(weir_system *s, const weir__vocab *v, weir__tokenizer **out, weir_error **error);
 WEIR_API void weir__tokenizer_free(weir__tokenizer *t);
 WEIR_API size_t weir__tokenizer_size(const weir__tokenizer *t);
-int32_t weir__tokenizer_bos(const weir__tokenizer *t);
-int32_t weir__tokenizer_eos(const weir__tokenizer *t);
+WEIR_API int32_t weir__tokenizer_bos(const weir__tokenizer *t);
+WEIR_API int32_t weir__tokenizer_eos(const weir__tokenizer *t);
 bool weir__tokenizer_add_bos(const weir__tokenizer *t); /* a text with bounds begins with bos */
 bool weir__tokenizer_is_end(const weir__tokenizer *t,
                             int32_t id); /* eos, an id of `ends`, or a control piece that published chat models end a turn with */
@@ -43,7 +43,7 @@ WEIR_API int weir__tokenizer_encode(const weir__tokenizer *t, const weir__part *
  * unless `special`. *size may be 0. The pointer lives as long as the tokeniser. */
 const char *weir__tokenizer_bytes(const weir__tokenizer *t, int32_t id, bool special, size_t *size);
 /* The piece as the vocabulary has it. */
-weir__string weir__tokenizer_piece(const weir__tokenizer *t, int32_t id);
+WEIR_API weir__string weir__tokenizer_piece(const weir__tokenizer *t, int32_t id);
 
 /* Streaming decoder: whole UTF-8 characters only; bytes that can never become one are given out as U+FFFD. Optional stop strings: no byte of a stop string, nor of a
  * proper prefix that may still become one, is given out. A plain struct on the caller's memory. */

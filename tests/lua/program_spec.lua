@@ -203,7 +203,7 @@ describe("commands", function()
     assert.are.equal("", err)
     assert.are.equal(0, code)
     assert.is_truthy(out:find("general.architecture = llama", 1, true))
-    assert.is_truthy(out:find "weir runs it: 0%.3 M parameters")
+    assert.is_truthy(out:find "runs: yes: 260 K parameters")
     assert.is_truthy(out:find "token_embd.weight")
   end)
 

@@ -13,7 +13,7 @@ local tokenize = {
 
 function tokenize.run(o)
   local path = core.model_locate(o[1])
-  local ids = core.gguf_tokenize(path, io.stdin:read "*a", o.special or false, false)
+  local ids = core.source_tokenize(path, io.stdin:read "*a", o.special or false, false)
   io.stdout:write(table.concat(ids, " "), "\n")
   return 0
 end
