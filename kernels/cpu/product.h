@@ -63,6 +63,14 @@ INLINE void prefetch_ahead(const void *block, size_t bytes) {
         __builtin_prefetch((const void *)((uintptr_t)block + PREFETCH_BYTES + i));
 }
 
+/* The same for a super-block of some kilobytes, spread over its 4 x 16 steps: as one burst it would wait for itself. */
+enum { PREFETCH_SUPER = 8192 };
+INLINE void prefetch_step(const void *block, const int bytes, int i, const int c) {
+    const int lines = (bytes / 64 + 3) / 4;
+    if (c < lines)
+        __builtin_prefetch((const void *)((uintptr_t)block + PREFETCH_SUPER + (size_t)(64 * (lines * i + c))));
+}
+
 /* ---- one matrix and the rows it meets ---- */
 
 typedef struct operand {

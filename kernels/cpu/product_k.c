@@ -131,14 +131,6 @@ INLINE const act_block_k *act_of(const tile *t, int row, int block) {
     return (const act_block_k *)(const void *)(t->x + (size_t)row * t->stride) + block;
 }
 
-/* One row's prefetching (product.h), spread over a super-block: some 350 bytes behind each step of 64 k, c 0..15. As one burst it would wait for itself. */
-enum { AHEAD = 8192 };
-INLINE void prefetch_step(const int type, const uint8_t *w, int i, const int c) {
-    const int lines = (facts_of(type).size / 64 + 3) / 4;
-    if (c < lines)
-        __builtin_prefetch((const void *)((uintptr_t)w + AHEAD + (size_t)(64 * (lines * i + c))));
-}
-
 /* acc after a super-block: its two sums, exact, are rounded to float once. */
 INLINE vec16 add_block(const int type, const uint8_t *w, const act_block_k *a, ivec16 sum, ivec16 min_sum, vec16 acc) {
     acc = vec16_fma(vec16_mul(scale_of(w), vec16_set1(a->d)), ivec16_float(sum), acc);

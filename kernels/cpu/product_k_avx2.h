@@ -80,7 +80,7 @@ INLINE void add_64(const int type, const uint8_t *w, const __m256i *codes, int i
     __m256i words[TOGETHER];
     UNROLL for (int c = 0; c < 16; c++) {
         if (!codes && n == 1)
-            prefetch_step(type, w, i, c);
+            prefetch_step(w, facts_of(type).size, i, c);
         UNROLL for (int h = 0; h < halves; h++) {
             __m256i q = codes ? _mm256_load_si256(codes + 2 * (16 * i + c) + first + h) : code_at(type, w, i, c, first + h);
             const int sub = (64 * i + 4 * c) / f.sub;
@@ -111,12 +111,13 @@ INLINE void add_sums(const int type, const uint8_t *w, const int n, const int fi
             _mm256_sub_epi32(s->sum[r], _mm256_mullo_epi32(s->min[r], _mm256_set1_epi32(f.offset)));
 }
 
-INLINE __m256 half_f16(const uint8_t *p, int half) {
-    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * half)));
-}
+/* Sums of a super-block, by row and output. */
+typedef struct block_sums {
+    _Alignas(32) int32_t sum[PRODUCT_ROWS][PANEL], min[PRODUCT_ROWS][PANEL];
+} block_sums;
 
 INLINE void add_rows(const int type, const tile *t, int b, const __m256i *codes, int row, const int n, const int first, const int halves,
-                     float (*out)[PANEL]) {
+                     block_sums *to) {
     const panel_facts f = facts_of(type);
     const uint8_t *w = t->w + (size_t)b * (size_t)f.size;
     side s;
@@ -127,14 +128,8 @@ INLINE void add_rows(const int type, const tile *t, int b, const __m256i *codes,
     if (f.min || f.offset)
         add_sums(type, w, n, first, halves, &s);
     UNROLL for (int h = 0; h < halves; h++) UNROLL for (int r = 0; r < n; r++) {
-        float *to = out[row + r] + 8 * (first + h);
-        __m256 d = _mm256_mul_ps(half_f16(w, first + h), _mm256_set1_ps(s.a[r]->d));
-        __m256 acc = _mm256_fmadd_ps(d, _mm256_cvtepi32_ps(s.sum[h * n + r]), _mm256_loadu_ps(to));
-        if (f.min) {
-            d = _mm256_mul_ps(half_f16(w + f.dmin, first + h), _mm256_set1_ps(-s.a[r]->d));
-            acc = _mm256_fmadd_ps(d, _mm256_cvtepi32_ps(s.min[h * n + r]), acc);
-        }
-        _mm256_storeu_ps(to, acc);
+        _mm256_store_si256((__m256i *)(void *)to->sum[row + r] + first + h, s.sum[h * n + r]);
+        _mm256_store_si256((__m256i *)(void *)to->min[row + r] + first + h, s.min[h * n + r]);
     }
 }
 
@@ -145,16 +140,21 @@ INLINE void unpack(const int type, const uint8_t *w, __m256i *codes) {
 
 INLINE void integer_product(const int type, const tile *t, const int rows, float (*out)[PANEL]) {
     __m256i codes[SUPER / 2];
+    block_sums sums;
     memset(out, 0, (size_t)rows * sizeof *out);
     for (int b = 0; b < t->k / SUPER; b++) {
         const uint8_t *w = t->w + (size_t)b * (size_t)facts_of(type).size;
-        if (rows < BUFFERED) {
-            add_rows(type, t, b, NULL, 0, rows, 0, 2, out);
-            continue;
-        }
-        unpack(type, w, codes);
-        for (int row = 0; row < rows; row += TOGETHER)
+        if (rows < BUFFERED)
+            add_rows(type, t, b, NULL, 0, rows, 0, 2, &sums);
+        else
+            unpack(type, w, codes);
+        for (int row = 0; row < rows && rows >= BUFFERED; row += TOGETHER)
             for (int half = 0; half < 2; half++)
-                add_rows(type, t, b, codes, row, TOGETHER, half, 1, out);
+                add_rows(type, t, b, codes, row, TOGETHER, half, 1, &sums);
+        for (int r = 0; r < rows; r++) {
+            vec16 acc = vec16_load(out[r]);
+            acc = add_block(type, w, act_of(t, r, b), ivec16_load(sums.sum[r]), ivec16_load(sums.min[r]), acc);
+            vec16_store(out[r], acc);
+        }
     }
 }

@@ -95,7 +95,7 @@ INLINE void add_64(const int type, const uint8_t *w, const __m512i *codes, int i
     __m512i dot[TOGETHER];
     UNROLL for (int c = 0; c < 16; c++) {
         if (!codes && n == 1)
-            prefetch_step(type, w, i, c);
+            prefetch_step(w, facts_of(type).size, i, c);
         __m512i q = codes ? _mm512_load_si512(codes + 16 * i + c) : code_at(type, w, i, c);
         if (4 * c % width == 0)
             UNROLL for (int r = 0; r < n; r++) dot[r] =
