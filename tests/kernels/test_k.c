@@ -192,6 +192,76 @@ static void kernels_I7_one_row_is_as_right_as_many(void **state) {
         }
 }
 
+/* ---- glu ---- */
+
+/* A product of either kind of blocks with row x. */
+static float either(int type, const uint8_t *w, int k, const float *x) {
+    ref_act acts[512 / 32];
+    ref_act_k acts_k[512 / 256];
+    ref_quantise(x, k, acts);
+    ref_quantise_k(x, k, acts_k);
+    return weir_type_get(type)->acts == 256 ? ref_product_k(type, w, k, acts_k) : ref_product_int(type, w, k, acts);
+}
+
+static void *acts_of(const float *x, int values) {
+    ref_act *ref = zeroed((size_t)(values / 32) * sizeof *ref);
+    act_block *a = zeroed((size_t)(values / 32) * sizeof *a);
+    ref_quantise(x, values, ref);
+    for (int i = 0; i < values / 32; i++) {
+        a[i] = (act_block){.d = ref[i].d, .s = ref[i].s, .sum = ref[i].sum, .off = -128 * ref[i].sum};
+        for (int j = 0; j < 32; j++)
+            a[i].q[j] = (int8_t)ref[i].q[j];
+    }
+    free(ref);
+    return a;
+}
+
+/* [256][512] of both types; the outputs become blocks of 256. */
+static void compare_glu(int level, int gate_type, int up_type, int rows) {
+    enum { N = 256, K = 512 };
+    rng r = {(uint64_t)rows};
+    product_case c = case_of(&r, level, gate_type, N, K, rows);
+    uint8_t *up = ref_random_weights(&r, up_type, N, K);
+    for (int b = 0; b < N * K / 256 && weir_type_get(up_type)->block == 256; b++)
+        ref_put_scales_k(up_type, up + (size_t)b * weir_type_get(up_type)->bytes, 0x2000, 0x2100);
+    void *gate_base = packed(level, gate_type, c.source, N, K), *up_base = packed(level, up_type, up, N, K);
+    float *y = poisoned((size_t)(rows * N) * 4), *want = zeroed((size_t)(rows * N) * 4);
+    for (int i = 0; i < rows * N; i++) {
+        const float *x = c.x + i / N * K;
+        float gate = ref_silu(either(gate_type, c.source + (size_t)(i % N) * ref_row_bytes(gate_type, K), K, x));
+        want[i] = gate * either(up_type, up + (size_t)(i % N) * ref_row_bytes(up_type, K), K, x);
+    }
+    ref_quantise_k(c.x, rows * K, c.ref);
+    void *acts = acts_of(c.x, rows * K), *acts_k = ref_acts_k(c.ref, rows * K / 256);
+    ref_act_k *out_ref = zeroed((size_t)(rows * N / 256) * sizeof *out_ref);
+    ref_quantise_k(want, rows * N, out_ref);
+    weir_step step = {.rows = rows, .tile_rows = rows};
+    weir_k_glu a = {.step = &step,
+                    .gate = {&gate_base, 0, gate_type, N, K},
+                    .up = {&up_base, 0, up_type, N, K},
+                    .acts = acts,
+                    .acts_k = acts_k,
+                    .ldy = N,
+                    .y = y,
+                    .acts_out = poisoned((size_t)rows * weir_act_size(256, N)),
+                    .acts_block = 256};
+    run_kernel(level, WEIR_K_glu, &a, 2);
+    assert_same_bits(y, want, (size_t)(rows * N), "glu");
+    assert_same_acts_k(a.acts_out, out_ref, rows * N, "glu's activations");
+    void *all[] = {up, gate_base, up_base, y, want, acts, acts_k, out_ref, a.acts_out};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    close_case(&c);
+}
+
+static void each_matrix_of_glu_takes_the_blocks_of_its_type(void **state) {
+    need_level(state);
+    for (int rows = 1; rows <= 17; rows += 8) {
+        compare_glu(level_of(state), WEIR_Q4_K, WEIR_Q6_K, rows);
+        compare_glu(level_of(state), WEIR_Q5_K, WEIR_Q8_0, rows);
+    }
+}
+
 /* ---- values ---- */
 
 /* Blocks of the reference as a table of n rows of k: gathered and multiplied by unit vectors. */
@@ -295,6 +365,7 @@ int main(void) {
         EACH_LEVEL(kernels_I1_every_scale_meets_its_own_codes),
         EACH_LEVEL(hostile_scales_give_what_the_reference_gives),
         EACH_LEVEL(kernels_I7_one_row_is_as_right_as_many),
+        EACH_LEVEL(each_matrix_of_glu_takes_the_blocks_of_its_type),
         EACH_LEVEL(values_of_the_reference_blocks_are_exact),
         EACH_LEVEL(q4_k_panels_lie_as_drawn),
         EACH_LEVEL(q6_k_panels_lie_as_drawn),
