@@ -2,6 +2,7 @@
 -- llama.cpp itself makes then (bounds: the reference folder's models/README.md). Needs the reference folder.
 local weir = require "weir"
 local safetensors = require "weir.safetensors"
+local reference = require "reference"
 local helper = require "helper"
 
 -- A row a file: the peer's mean and largest error with its own activations. A type that is added is a row here.
@@ -12,25 +13,13 @@ local files = {
   {"iq4_xs", 0.059, 0.45},
 }
 
--- Mean and largest difference, and the largest absolute value of `want`.
-local function differences(got, want)
-  assert(#got == #want, ("%d values, wanted %d"):format(#got, #want))
-  local sum, most, largest = 0, 0, 0
-  for i = 1, #want do
-    local d = math.abs(got[i] - want[i])
-    assert(d == d, "not a number")
-    sum, most, largest = sum + d, math.max(most, d), math.max(largest, math.abs(want[i]))
-  end
-  return sum / #want, most, largest
-end
-
 local function each(name, options)
-  local reference = safetensors.open(helper.reference "models/kquants/reference.safetensors")
-  local ids, want = reference:tensor("input_ids"):table(), (reference:tensor(name .. ".logits") or reference:tensor(name)):table()
-  reference:close()
+  local answers = safetensors.open(helper.reference "models/kquants/reference.safetensors")
+  local ids, want = answers:tensor("input_ids"):table(), (answers:tensor(name .. ".logits") or answers:tensor(name)):table()
+  answers:close()
   weir.shutdown()
   local m = weir.load(helper.reference("models/kquants/" .. name .. ".gguf"), options)
-  return differences(m:forward {tokens = ids}.logits:table(), want)
+  return reference.differences(m:forward {tokens = ids}.logits:table(), want)
 end
 
 local function at_most(got, bound, what)

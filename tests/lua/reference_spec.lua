@@ -2,84 +2,24 @@
 -- come with tests/data.
 local weir = require "weir"
 local safetensors = require "weir.safetensors"
+local reference = require "reference"
 local helper = require "helper"
 
 local data = helper.root .. "/tests/data/"
+local families = data .. "families/"
 local sanitized = (os.getenv "WEIR_SANITIZED" or "") ~= ""
 
-local function numbers(file, name)
-  local t = file:tensor(name)
-  return t and t:table()
-end
-
--- Mean and largest difference of two arrays, and the largest absolute value of the second.
-local function differences(got, want)
-  assert(#got == #want, ("%d values, wanted %d"):format(#got, #want))
-  local sum, most, largest = 0, 0, 0
-  for i = 1, #want do
-    local d = math.abs(got[i] - want[i])
-    assert(d == d, "not a number")
-    sum, most, largest = sum + d, math.max(most, d), math.max(largest, math.abs(want[i]))
-  end
-  return sum / #want, most, largest
-end
-
--- Feeds the reference's own continuation and compares each step whose margin is above the noise.
-local function check_greedy(m, ids, greedy, margin, noise)
-  local tokens = {}
-  for _, id in ipairs(ids) do
-    tokens[#tokens + 1] = id
-  end
-  for i = 1, #greedy - 1 do
-    tokens[#tokens + 1] = greedy[i]
-  end
-  local forward = m:forward {tokens = tokens}
-  local vocab = m.info.vocab
-  local logits, checked = forward.logits, 0
-  for i = 1, #greedy do
-    if margin[i] > noise then
-      local row, best, id = logits:row(#ids + i - 2), -math.huge, nil
-      for v = 0, vocab - 1 do
-        local l = row:get(v)
-        if l > best then
-          best, id = l, v
-        end
-      end
-      assert.are.equal(greedy[i], id, "step " .. i)
-      checked = checked + 1
-    end
-  end
-  return checked
-end
-
-local function family(name, options, bound)
-  weir.shutdown()
-  local file = safetensors.open(data .. "families/" .. name .. "/reference.safetensors")
-  local m = weir.load(data .. "families/" .. name .. "/model.gguf", options)
-  local ids = numbers(file, "input_ids")
-  local forward = m:forward {tokens = ids, hidden = true}
-  local want = numbers(file, "logits")
-  local _, most, largest = differences(forward.logits:table(), want)
-  assert.is_true(most <= bound * largest, ("largest difference %g, wanted %g"):format(most, bound * largest))
-  for k = 0, m.info.layers do
-    local hidden = numbers(file, "hidden." .. k)
-    _, most, largest = differences(forward.hidden[k]:table(), hidden)
-    assert.is_true(most <= bound * largest, ("hidden.%d: largest difference %g, wanted %g"):format(k, most, bound * largest))
-  end
-  assert.is_true(check_greedy(m, ids, numbers(file, "greedy"), numbers(file, "greedy_margin"), bound > 1e-3 and 0.02 or 1e-3) > 10)
-  file:close()
-  m:close()
-end
+local numbers, differences, check_greedy = reference.numbers, reference.differences, reference.check_greedy
 
 describe("reference", function()
   teardown(weir.shutdown)
 
   for _, name in ipairs {"llama", "llama-tied"} do
     it("family_" .. name .. "_in_float_with_f32_kv", function()
-      family(name, {activations = "f32", kv = "f32"}, 1e-4)
+      reference.check_family(families .. name .. "/model.gguf", families .. name .. "/reference.safetensors", {activations = "f32", kv = "f32"}, 1e-4)
     end)
     it("family_" .. name .. "_with_f16_kv", function()
-      family(name, {activations = "f32"}, 5e-3)
+      reference.check_family(families .. name .. "/model.gguf", families .. name .. "/reference.safetensors", {activations = "f32"}, 5e-3)
     end)
   end
 end)
