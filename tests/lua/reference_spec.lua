@@ -9,7 +9,7 @@ local data = helper.root .. "/tests/data/"
 local families = data .. "families/"
 local sanitized = (os.getenv "WEIR_SANITIZED" or "") ~= ""
 
-local numbers, differences, check_greedy = reference.numbers, reference.differences, reference.check_greedy
+local numbers, check_greedy = reference.numbers, reference.check_greedy
 
 describe("reference", function()
   teardown(weir.shutdown)
