@@ -116,6 +116,9 @@ const weir__family *weir__family_at(size_t i); /* NULL beyond the last */
 enum { WEIR__DECODER_TENSORS = 19 };
 extern const weir__tensor_row weir__decoder_tensors[WEIR__DECODER_TENSORS]; /* WEIR__DECODER_ROWS */
 
+/* Shape of a role's tensor: outputs (a vector has 0) and inputs. False: a model with this config has none. decoder.c */
+bool weir__role_shape(const weir__config *c, enum weir__role role, int64_t *n, int64_t *k);
+
 /* ---- settings.c ---- */
 
 /* Reads every key of a source into *c: the decoder's settings and the family's. A key that is neither known nor known to be harmless is refused by its name
@@ -123,7 +126,20 @@ extern const weir__tensor_row weir__decoder_tensors[WEIR__DECODER_TENSORS]; /* W
 int weir__config_read(const weir__source *src, const weir__family *f, weir__config *c, weir_error **error);
 void weir__config_fini(weir_system *s, weir__config *c);
 
+/* Setting i of the decoder's and the family's; NULL beyond the last. */
+const weir__setting *weir__family_setting(const weir__family *f, size_t i);
+
+/* ---- settings_write.c ---- */
+
+/* Calls fn with every setting of a config that is read from a file, under the key that files of `format` have it; NULL stands for config.json's null. A layer's
+ * window that differs from layer to layer is not among them. */
+typedef void weir__emit_fn(void *data, const char *key, const weir__value *v);
+void weir__config_emit(const weir__family *f, const weir__config *c, enum weir__format format, weir__emit_fn *fn, void *data);
+
 /* ---- for families ---- */
+
+/* How much longer yarn makes the scores: Peng et al. 2023, equation 22. */
+double weir__yarn_magnitude(double factor, double mscale);
 
 /* All layers are local (a window is set), or those that config.json's layer_types says, else those for which fn is true. */
 int weir__config_layers(const weir__source *src, weir__config *c, bool (*local)(const weir__config *c, int32_t layer), weir_error **error);

@@ -16,6 +16,8 @@ static int finish(const weir__source *src, weir__config *c, weir_error **error) 
     c->qkv_bias = c->attention_bias || weir__gguf_has(src, "attn_q.bias");
     c->out_bias = c->attention_bias || weir__gguf_has(src, "attn_output.bias");
     c->ffn_bias = c->mlp_bias || weir__gguf_has(src, "ffn_gate.bias");
+    c->attention_bias = c->qkv_bias;
+    c->mlp_bias = c->ffn_bias;
     return weir__config_layers(src, c, every, error);
 }
 

@@ -30,19 +30,20 @@ static int need(const weir__source *src, double v, const char *what, const char 
                  : weir_fail(error, WEIR_EFORMAT, "%s: rotary scaling \"%s\" without a %s above 0", weir__source_path(src), type, what);
 }
 
-/* How much longer the scores' temperature makes them: Peng et al. 2023, equation 22. */
-static double magnitude(double factor, double mscale) {
+double weir__yarn_magnitude(double factor, double mscale) {
     return factor > 1 ? 0.1 * mscale * weir_log(factor) + 1 : 1;
 }
 
 /* transformers' and llama.cpp's ways to say the same: GGUF's attn_factor multiplies what the factor gives, config.json's replaces it. */
 static double yarn_scale(const weir__source *src, const weir__rope_config *r) {
-    double whole = magnitude(r->factor, 1);
+    double whole = weir__yarn_magnitude(r->factor, 1);
     if (weir__source_format(src) == WEIR__FORMAT_GGUF)
         return whole * (r->attention > 0 ? r->attention : 1);
     if (r->attention > 0)
         return r->attention;
-    return r->mscale > 0 && r->mscale_all_dim > 0 ? magnitude(r->factor, r->mscale) / magnitude(r->factor, r->mscale_all_dim) : whole;
+    return r->mscale > 0 && r->mscale_all_dim > 0
+               ? weir__yarn_magnitude(r->factor, r->mscale) / weir__yarn_magnitude(r->factor, r->mscale_all_dim)
+               : whole;
 }
 
 static int scale(const weir__source *src, weir__config *c, weir_error **error) {
@@ -97,6 +98,8 @@ int weir__config_rope(const weir__source *src, weir__config *c, weir_error **err
     int code = choose_type(src, r, error);
     if (code)
         return code;
+    r->dim = dim;
+    r->partial = (double)dim / (double)c->head_dim;
     c->rope = (weir_rope){.base = r->base, .dim = dim, .scaling = r->type};
     code = scale(src, c, error);
     return code ? code : read_factors(src, c, error);

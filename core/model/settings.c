@@ -54,6 +54,10 @@ static const weir__setting decoder[] = {
 };
 enum { DECODER = sizeof decoder / sizeof *decoder };
 
+const weir__setting *weir__family_setting(const weir__family *f, size_t i) {
+    return i < DECODER ? &decoder[i] : i < DECODER + f->n_settings ? &f->settings[i - DECODER] : NULL;
+}
+
 /* Keys that change nothing when a model is run: training, dropout, what the checkpoint is called, how transformers keeps it. */
 static const char harmless_hf[] =
     " architectures model_type transformers_version torch_dtype dtype _name_or_path name_or_path use_cache initializer_range "
@@ -212,11 +216,10 @@ static bool has_word(const char *words, const char *word) {
 }
 
 static bool known(const reader *r, const char *key) {
-    for (size_t i = 0; i < DECODER + r->family->n_settings; i++) {
-        const weir__setting *s = i < DECODER ? &decoder[i] : &r->family->settings[i - DECODER];
+    const weir__setting *s;
+    for (size_t i = 0; (s = weir__family_setting(r->family, i)); i++)
         if (has_word(r->gguf ? s->gguf : s->hf, key))
             return true;
-    }
     return has_word(r->gguf ? harmless_gguf : harmless_hf, key);
 }
 
@@ -275,7 +278,8 @@ static int check_heads(const reader *r, weir_error **error) {
     if (c->head_dim < 1)
         return weir_fail(error, WEIR_EFORMAT, "%s: %s is %d, more than %s, %d", weir__source_path(r->src), heads, c->heads,
                          name_of(r, "embedding_length", "hidden_size", other, sizeof other), c->width);
-    if (c->value_dim && c->value_dim != c->head_dim)
+    c->value_dim = c->value_dim ? c->value_dim : c->head_dim;
+    if (c->value_dim != c->head_dim)
         return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is %d, wanted the key's length, %d", weir__source_path(r->src),
                          name_of(r, "attention.value_length", "", other, sizeof other), c->value_dim, c->head_dim);
     if ((int64_t)c->heads * c->head_dim > WEIR_MAX_WIDTH)
@@ -348,8 +352,8 @@ int weir__config_read(const weir__source *src, const weir__family *f, weir__conf
         code = weir__config_rope(src, c, error);
     if (!code && f->finish)
         code = f->finish(src, c, error);
-    if (!code)
-        c->attention_scale = 1 / sqrt(c->query_scalar > 0 ? c->query_scalar : (double)c->head_dim);
+    c->query_scalar = c->query_scalar > 0 ? c->query_scalar : (double)c->head_dim;
+    c->attention_scale = 1 / sqrt(c->query_scalar);
     return code;
 }
 
