@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define WEIR_TYPES_API __attribute__((visibility("default"))) /* what tools above the library ask about types */
+
 /* ---- what the layouts and the results of every device agree on ---- */
 
 #define WEIR_KV_BLOCK 32         /* positions in a KV block: two vectors of 16 lanes */
@@ -45,12 +47,12 @@ typedef struct weir_type_info {
     uint32_t
         acts; /* values in a block of the int8 activations that products take (unless the model asks for f32): 32 or 256; 0: floats only */
 } weir_type_info;
-const weir_type_info *weir_type_get(int type); /* NULL: unknown */
+WEIR_TYPES_API const weir_type_info *weir_type_get(int type); /* NULL: unknown */
 /* Name of any GGUF type number, known to weir or not ("q6_k", "iq2_xxs"), with block and bytes for size checks; NULL: no such type. */
-__attribute__((visibility("default"))) const weir_type_info *weir_type_any(int type);
+WEIR_TYPES_API const weir_type_info *weir_type_any(int type);
 
 /* The number of a type by its name, "q8_0"; -1: no such type. */
-__attribute__((visibility("default"))) int weir_type_find(const char *name);
+WEIR_TYPES_API int weir_type_find(const char *name);
 
 /* Bytes of an [n][k] matrix packed in panels of 16 rows, n padded to 16; 0: k is no multiple of the block, or overflow. Multiple of 64. */
 size_t weir_packed_size(int type, int64_t n, int64_t k);
@@ -64,8 +66,8 @@ void weir_dequantise(int type, const void *blocks, int64_t k, float *values);
 /* A file's blocks of k values, a multiple of the type's block: the bytes that gguf-py (the reference of GGUF) makes. Types: f32, f16, bf16, q4_0, q4_1, q5_0,
  * q5_1, q8_0 (weir_type_writes). */
 void weir_quantise(int type, const float *values, int64_t k, void *blocks);
-bool weir_type_reads(int type);
-bool weir_type_writes(int type);
+WEIR_TYPES_API bool weir_type_reads(int type);
+WEIR_TYPES_API bool weir_type_writes(int type);
 
 /* ---- the step block: all that varies from step to step, in device memory, written by the host before the step is submitted ---- */
 

@@ -371,6 +371,7 @@ WEIR_API int luaopen_weir_core(lua_State *L) {
     open_io(L, b);
     open_statistics(L, b);
     open_file(L, b);
+    open_convert(L, b);
     open_source(L, b);
     open_model(L, b);
     open_bench(L, b);
