@@ -83,6 +83,18 @@ static int32_t fused_rows(const weir__config *c, const weir__family *f, size_t i
     return n;
 }
 
+int weir__family_each(const weir__family *f, const weir__config *c, weir__row_fn *fn, void *data, weir_error **error) {
+    int code = WEIR_OK;
+    for (int32_t layer = -1; layer < c->layers; layer++)
+        for (size_t i = 0; i < f->n_tensors && !code; i++) {
+            const weir__tensor_row *t = &f->tensors[i];
+            bool part = i > 0 && strcmp(t->gguf, t[-1].gguf) == 0;
+            if (!part && is_static(t->role) == (layer < 0) && present(c, t->role))
+                code = fn(data, t, layer, fused_rows(c, f, i), shape_of(c, t->role).k, error);
+        }
+    return code;
+}
+
 int weir__decoder_plan(const weir__checkpoint *c, uint32_t ordinal, weir__unit_plan *p, weir_error **error) {
     const weir__config *o = weir__checkpoint_config(c);
     const weir__family *f = weir__checkpoint_family(c);

@@ -119,6 +119,11 @@ extern const weir__tensor_row weir__decoder_tensors[WEIR__DECODER_TENSORS]; /* W
 /* Shape of a role's tensor: outputs (a vector has 0) and inputs. False: a model with this config has none. decoder.c */
 bool weir__role_shape(const weir__config *c, enum weir__role role, int64_t *n, int64_t *k);
 
+/* Calls fn for every tensor of a model with this config, the static ones first (layer -1), then layer by layer; a fused tensor once, with the rows of all its
+ * parts. n: 0 for a vector. The first code that is not 0 ends it. decoder.c */
+typedef int weir__row_fn(void *data, const weir__tensor_row *row, int32_t layer, int64_t n, int64_t k, weir_error **error);
+int weir__family_each(const weir__family *f, const weir__config *c, weir__row_fn *fn, void *data, weir_error **error);
+
 /* ---- settings.c ---- */
 
 /* Reads every key of a source into *c: the decoder's settings and the family's. A key that is neither known nor known to be harmless is refused by its name

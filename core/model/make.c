@@ -11,6 +11,7 @@ enum { PIECE = 1 << 16, BYTES = 256 }; /* weights made at a time; pieces of sing
 
 typedef struct maker {
     const weir__make_options *o;
+    const char *path;
     const weir__family *family;
     weir__config config;
     weir__gguf_writer *writer;
@@ -129,7 +130,7 @@ static void random_blocks(maker *m, int type, float size, int64_t n, uint8_t *to
     }
 }
 
-static int put_weights(maker *m, int type, int64_t n, int64_t k, bool vector, const char *path, weir_error **error) {
+static int put_weights(maker *m, int type, int64_t n, int64_t k, bool vector, weir_error **error) {
     const weir_type_info *info = weir_type_any(type);
     float size = 1 / sqrtf((float)k);
     int64_t all = (vector ? 1 : n) * k;
@@ -146,61 +147,32 @@ static int put_weights(maker *m, int type, int64_t n, int64_t k, bool vector, co
         m->done += bytes;
         left -= now;
         if (m->o->progress && !m->o->progress(m->o->data, m->done, m->total))
-            return weir_fail(error, WEIR_ECANCELLED, "%s: given up", path);
+            return weir_fail(error, WEIR_ECANCELLED, "%s: given up", m->path);
     }
     return WEIR_OK;
 }
 
 /* ---- tensors ---- */
 
-typedef int tensor_fn(maker *m, const char *name, int64_t n, int64_t k, const char *path, weir_error **error);
-
-static bool is_static(enum weir__role role) {
-    return role <= WEIR__HEAD;
-}
-
-/* Rows of all parts of the tensor of row i. */
-static int64_t rows_of(const maker *m, size_t i, int64_t *k) {
-    const weir__tensor_row *t = m->family->tensors;
-    int64_t all = 0, n;
-    for (size_t j = i; j < m->family->n_tensors && strcmp(t[j].gguf, t[i].gguf) == 0; j++) {
-        weir__role_shape(&m->config, t[j].role, &n, k);
-        all += n;
-    }
-    return all;
-}
-
-static int each_tensor(maker *m, tensor_fn *fn, const char *path, weir_error **error) {
-    const weir__tensor_row *t = m->family->tensors;
-    int code = WEIR_OK;
-    for (int32_t layer = -1; layer < m->config.layers; layer++)
-        for (size_t i = 0; i < m->family->n_tensors && !code; i++) {
-            int64_t n, k;
-            char name[96];
-            bool part = i > 0 && strcmp(t[i].gguf, t[i - 1].gguf) == 0;
-            if (part || is_static(t[i].role) != (layer < 0) || !weir__role_shape(&m->config, t[i].role, &n, &k))
-                continue;
-            snprintf(name, sizeof name, t[i].gguf, layer);
-            code = fn(m, name, rows_of(m, i, &k), k, path, error);
-        }
-    return code;
-}
-
-static int announce(maker *m, const char *name, int64_t n, int64_t k, const char *path, weir_error **error) {
+static int announce(void *data, const weir__tensor_row *row, int32_t layer, int64_t n, int64_t k, weir_error **error) {
+    maker *m = data;
     int type = n ? m->o->type : WEIR_F32;
     const weir_type_info *info = weir_type_any(type);
     int64_t dims[2] = {k, n};
+    char name[96];
+    snprintf(name, sizeof name, row->gguf, layer);
     if (k % info->block)
-        return weir_fail(error, WEIR_EINVAL, "%s: rows of %lld (\"%s\") are no multiple of %u, the block of %s", path, (long long)k, name,
-                         info->block, info->name);
+        return weir_fail(error, WEIR_EINVAL, "%s: rows of %lld (\"%s\") are no multiple of %u, the block of %s", m->path, (long long)k,
+                         name, info->block, info->name);
     weir__gguf_put_tensor(m->writer, name, type, n ? 2 : 1, dims);
     m->total += (uint64_t)(n ? n : 1) * (uint64_t)(k / info->block) * info->bytes;
     return WEIR_OK;
 }
 
-static int write_one(maker *m, const char *name, int64_t n, int64_t k, const char *path, weir_error **error) {
-    (void)name;
-    return put_weights(m, n ? m->o->type : WEIR_F32, n, k, n == 0, path, error);
+static int write_one(void *data, const weir__tensor_row *row, int32_t layer, int64_t n, int64_t k, weir_error **error) {
+    maker *m = data;
+    (void)row, (void)layer;
+    return put_weights(m, n ? m->o->type : WEIR_F32, n, k, n == 0, error);
 }
 
 /* ---- the whole ---- */
@@ -262,12 +234,12 @@ static int fill(maker *m, weir_system *s, const char *path, weir_error **error) 
     if (!code)
         code = put_tokenizer(m, s, error);
     if (!code)
-        code = each_tensor(m, announce, path, error);
-    return code ? code : each_tensor(m, write_one, path, error);
+        code = weir__family_each(m->family, &m->config, announce, m, error);
+    return code ? code : weir__family_each(m->family, &m->config, write_one, m, error);
 }
 
 int weir__make(weir_system *s, const weir__make_options *o, const char *path, weir_error **error) {
-    maker m = {.o = o, .counter = o->seed};
+    maker m = {.o = o, .path = path, .counter = o->seed};
     int code = choose(&m, error);
     if (!code)
         code = weir__gguf_create(s, path, &m.writer, error);

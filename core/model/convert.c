@@ -1,0 +1,52 @@
+/* convert.c: one checkpoint as another (convert.h): opens, finds the family, hands over to the writers. */
+#include "convert_internal.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static bool ends_with(const char *path, const char *suffix) {
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
+static bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static int check(const weir__conversion *c, const char *out, weir_error **error) {
+    if (c->options->type >= 0 && !weir_type_writes(c->options->type))
+        return weir_fail(error, WEIR_EINVAL, "weights of type %d are not written (f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0 are)",
+                         c->options->type);
+    for (uint32_t i = 0; i < weir__source_files(c->source); i++)
+        if (same_file(weir__source_file(c->source, i), out))
+            return weir_fail(error, WEIR_EINVAL, "%s: is a file of the model that is converted", out);
+    return same_file(weir__source_path(c->source), out) ? weir_fail(error, WEIR_EINVAL, "%s: is the model that is converted", out)
+                                                        : WEIR_OK;
+}
+
+static int read_family(weir__conversion *c, weir_error **error) {
+    int code = weir__family_of(c->source, &c->family, error);
+    return code ? code : weir__config_read(c->source, c->family, &c->config, error);
+}
+
+int weir__convert(weir_system *s, const char *in, const char *out, weir__convert_options *o, weir_error **error) {
+    weir__conversion c = {.system = s, .options = o};
+    enum weir__format to = ends_with(out, ".gguf") ? WEIR__FORMAT_GGUF : WEIR__FORMAT_SAFETENSORS;
+    o->kept = 0;
+    int code = weir__source_open(s, in, &c.source, error);
+    if (!code)
+        code = check(&c, out, error);
+    if (!code && weir__source_format(c.source) != to)
+        code = read_family(&c, error);
+    if (!code)
+        code = (to == WEIR__FORMAT_GGUF ? weir__convert_to_gguf : weir__convert_to_folder)(&c, out, error);
+    for (size_t i = 0; i < c.n; i++) {
+        weir__free(s, c.items[i].name);
+        weir__free(s, c.items[i].values);
+    }
+    weir__free(s, c.items);
+    weir__config_fini(s, &c.config);
+    weir__source_free(c.source);
+    return code;
+}
