@@ -12,6 +12,10 @@ static const weir__gguf *first(const weir__source *src) {
     return ((const weir__parts *)src->data)->gguf[0];
 }
 
+const struct weir__gguf *weir__gguf_source_keys(const weir__source *src) {
+    return first(src);
+}
+
 static int gather(weir__source *src, const weir__parts *p, weir_error **error) {
     size_t n = 0;
     for (uint32_t i = 0; i < p->count; i++)

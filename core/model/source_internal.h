@@ -21,6 +21,9 @@ typedef struct weir__format_ops {
 
 extern const weir__format_ops weir__gguf_format, weir__safetensors_format;
 
+struct weir__gguf;
+const struct weir__gguf *weir__gguf_source_keys(const weir__source *src); /* the file of a GGUF source that has the keys */
+
 /* From a path to the file that the checkpoint is opened by (owned by the caller) and its format. A folder has one checkpoint: safetensors with config.json, or one
  * GGUF. ENOENT, EIO; EINVAL: a folder with several, which are listed; EUNSUPPORTED: another program's file, by what it is. */
 int weir__source_choose(weir_system *s, const char *path, enum weir__format *format, char **main, weir_error **error);
