@@ -1,5 +1,6 @@
 /* lib_convert.c: files that are made of other files, or of nothing: conversion and random models, with progress told to a Lua function. Blocks for as long as
  * it takes: for main chunks of programs, not for actors. */
+#include "../core/model/convert.h"
 #include "../core/model/llama2c.h"
 #include "../core/model/make.h"
 #include "binding.h"
@@ -70,6 +71,19 @@ static int make_model(lua_State *L) {
     return finish(L, &l, weir__make(system_of(L, binding_of(L)), &o, path, &e), e);
 }
 
+/* core.convert(in, out, type or nil, progress or nil) -> matrices that keep their type because their rows are no whole blocks */
+static int convert(lua_State *L) {
+    listener l = listener_at(L, 4);
+    weir_error *e = NULL;
+    const char *in = luaL_checkstring(L, 1), *out = luaL_checkstring(L, 2), *type = luaL_optstring(L, 3, NULL);
+    weir__convert_options o = {.type = type ? weir_type_find(type) : -1, .progress = tell, .data = &l};
+    int code = weir__convert(system_of(L, binding_of(L)), in, out, &o, &e);
+    if (code || l.failed)
+        return finish(L, &l, code, e);
+    lua_pushnumber(L, (double)o.kept);
+    return 1;
+}
+
 /* core.llama2c_convert(checkpoint, tokenizer or nil, out) */
 static int llama2c_convert(lua_State *L) {
     binding *b = binding_of(L);
@@ -94,7 +108,10 @@ static int weight_types(lua_State *L) {
 }
 
 void open_convert(lua_State *L, binding *b) {
-    static const luaL_Reg functions[] = {
-        {"make_model", make_model}, {"llama2c_convert", llama2c_convert}, {"weight_types", weight_types}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"make_model", make_model},
+                                         {"convert", convert},
+                                         {"llama2c_convert", llama2c_convert},
+                                         {"weight_types", weight_types},
+                                         {NULL, NULL}};
     binding_register(L, b, functions);
 }

@@ -1,17 +1,44 @@
---- weir convert: llama2.c checkpoints to GGUF.
+--- weir convert: one checkpoint as another.
+local args = require "weir.args"
 local core = require "weir.core"
+local progress = require "weir.progress"
 
 local convert = {
-  summary = "write a llama2.c checkpoint as a GGUF file",
-  usage = "CHECKPOINT OUT.gguf [--tokenizer FILE]",
-  positional = {"CHECKPOINT", "OUT.gguf"},
+  summary = "write a model in another format or weight type",
+  usage = "IN OUT [--type TYPE] [--tokenizer FILE]",
+  help = "IN is a GGUF file (or any part of a split one), a folder of safetensors, a name kept by `weir fetch`, or a checkpoint of llama2.c (.bin).\n"
+    .. "OUT is a GGUF file if its name ends in .gguf, else a folder that gets model.safetensors and config.json.\n"
+    .. "Matrices become TYPE where their rows are whole blocks of it: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0; the bytes are those of the reference.\n"
+    .. "Without --type they stay as they are; safetensors has no quantised types: there they become f32.",
+  positional = {"IN", "OUT"},
   options = {
-    {flags = "--tokenizer", type = "string", value = "FILE", text = "its vocabulary (default: the one tok*.bin or tokenizer.bin beside it)"},
+    {flags = "--type", type = "f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0", text = "of the matrices"},
+    {flags = "--tokenizer", type = "string", value = "FILE", text = "vocabulary of a llama2.c checkpoint (default: tok*.bin or tokenizer.bin beside it)"},
   },
 }
 
-function convert.run(o)
+local function from_llama2c(o)
+  if o.type then
+    args.fail("--type does not go with a llama2.c checkpoint: convert what comes of it")
+  end
   core.llama2c_convert(o[1], o.tokenizer, o[2])
+end
+
+function convert.run(o)
+  if o[1]:match "%.bin$" then
+    from_llama2c(o)
+    return 0
+  elseif o.tokenizer then
+    args.fail("--tokenizer goes with a llama2.c checkpoint (.bin)")
+  end
+  local tell, done = progress.line("writing " .. o[2])
+  local ok, kept = pcall(core.convert, o[1], o[2], o.type, tell)
+  done()
+  if not ok then
+    error(kept, 0)
+  elseif kept > 0 then
+    io.stderr:write(("weir convert: %d matrices keep their type: their rows are no whole blocks of %s\n"):format(kept, o.type))
+  end
   return 0
 end
 
