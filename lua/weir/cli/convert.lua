@@ -32,7 +32,9 @@ function convert.run(o)
     args.fail("--tokenizer goes with a llama2.c checkpoint (.bin)")
   end
   local tell, done = progress.line("writing " .. o[2])
-  local ok, kept = pcall(core.convert, o[1], o[2], o.type, tell)
+  local ok, kept = pcall(function()
+    return core.convert(core.model_locate(o[1]), o[2], o.type, tell)
+  end)
   done()
   if not ok then
     error(kept, 0)
