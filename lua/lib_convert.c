@@ -68,7 +68,8 @@ static int make_model(lua_State *L) {
                             .seed = (uint64_t)lua_tonumber(L, -1),
                             .progress = tell,
                             .data = &l};
-    return finish(L, &l, weir__make(system_of(L, binding_of(L)), &o, path, &e), e);
+    int code = weir__make(system_of(L, binding_of(L)), &o, path, &e);
+    return finish(L, &l, code, e);
 }
 
 /* core.convert(in, out, type or nil, progress or nil) -> matrices that keep their type because their rows are no whole blocks */

@@ -138,9 +138,9 @@ static int write_weights(weir__conversion *c, const char *path, weir_error **err
     return code;
 }
 
-/* config.json of GGUF files cannot say every rotary scaling: one factor a pair is known only as the tensor that llama3's parameters once made. */
-static int check_scaling(const weir__conversion *c, weir_error **error) {
-    if (!c->family || c->config.rope.scaling != WEIR_ROPE_FACTORS)
+/* config.json says llama3's parameters, GGUF the factors that they made. */
+static int check_scaling(weir__conversion *c, weir_error **error) {
+    if (!c->family || c->config.rope.scaling != WEIR_ROPE_FACTORS || weir__rope_guess(&c->config))
         return WEIR_OK;
     return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"rope_freqs.weight\" (rotary factors) has no place in config.json",
                      weir__source_path(c->source));

@@ -141,6 +141,9 @@ const weir__setting *weir__family_setting(const weir__family *f, size_t i);
 typedef void weir__emit_fn(void *data, const char *key, const weir__value *v);
 void weir__config_emit(const weir__family *f, const weir__config *c, enum weir__format format, weir__emit_fn *fn, void *data);
 
+/* llama3's parameters from the factors that they make (GGUF's rope_freqs.weight), among those of published models; false: none of them makes these. */
+bool weir__rope_guess(weir__config *c);
+
 /* ---- for families ---- */
 
 /* How much longer yarn makes the scores: Peng et al. 2023, equation 22. */

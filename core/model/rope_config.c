@@ -89,6 +89,46 @@ static int choose_type(const weir__source *src, weir__rope_config *r, weir_error
     return WEIR_OK;
 }
 
+static bool makes(const weir_rope *r, const float *factors) {
+    enum { MOST = 512 };
+    double plain[MOST], scaled[MOST];
+    if (r->dim / 2 > MOST)
+        return false;
+    weir_rope_frequencies(&(weir_rope){.base = r->base, .dim = r->dim}, plain);
+    weir_rope_frequencies(r, scaled);
+    for (int32_t i = 0; i < r->dim / 2; i++) {
+        double made = plain[i] / scaled[i];
+        if (!(made - (double)factors[i] < 1e-5 * made && (double)factors[i] - made < 1e-5 * made))
+            return false;
+    }
+    return true;
+}
+
+bool weir__rope_guess(weir__config *c) {
+    double most = 0;
+    for (int32_t i = 0; i < c->rope.dim / 2; i++)
+        most = (double)c->rope_factors[i] > most ? (double)c->rope_factors[i] : most;
+    for (double original = 16; original <= 1 << 20; original *= 2) {
+        weir_rope r = {.base = c->rope.base,
+                       .dim = c->rope.dim,
+                       .scaling = WEIR_ROPE_LLAMA3,
+                       .factor = most,
+                       .low_freq = 1,
+                       .high_freq = 4,
+                       .original_context = original};
+        if (!makes(&r, c->rope_factors))
+            continue;
+        c->rope = r;
+        c->rope_config.type = r.scaling;
+        c->rope_config.factor = most;
+        c->rope_config.low = r.low_freq;
+        c->rope_config.high = r.high_freq;
+        c->rope_config.original = original;
+        return true;
+    }
+    return false;
+}
+
 int weir__config_rope(const weir__source *src, weir__config *c, weir_error **error) {
     weir__rope_config *r = &c->rope_config;
     int32_t dim = r->dim ? r->dim : (int32_t)((double)c->head_dim * r->partial);

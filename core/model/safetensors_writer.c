@@ -35,7 +35,9 @@ int weir__safetensors_create(weir_system *s, const char *path, weir__safetensors
 
 void weir__safetensors_put_tensor(weir__safetensors_writer *w, const char *name, int type, unsigned n_dims, const int64_t *dims) {
     unsigned bits = 0;
-    const char *dtype = weir__safetensors_type(type, &bits);
+    static const char *const names[WEIR_TYPES] = {[WEIR_F32] = "F32", [WEIR_F16] = "F16", [WEIR_BF16] = "BF16"};
+    const char *dtype = type >= 0 && type < WEIR_TYPES ? names[type] : NULL;
+    weir__safetensors_type(type, &bits);
     weir__json_writer *h = &w->header;
     uint64_t bytes = bits / 8;
     weir__json_write_key(h, name, __builtin_strlen(name));
