@@ -2,7 +2,6 @@
  * programs, not for actors. */
 #include <string.h>
 
-#include "../core/model/llama2c.h"
 #include "../core/model/model.h"
 #include "binding.h"
 
@@ -282,17 +281,8 @@ static int source_tokenize(lua_State *L) {
     return 1;
 }
 
-/* core.llama2c_convert(checkpoint, tokenizer or nil, out) */
-static int llama2c_convert(lua_State *L) {
-    binding *b = binding_of(L);
-    weir_error *e = NULL;
-    const char *in = luaL_checkstring(L, 1), *tokenizer = luaL_optstring(L, 2, NULL), *out = luaL_checkstring(L, 3);
-    return weir__llama2c_convert(system_of(L, b), in, tokenizer, out, &e) == WEIR_OK ? 0 : raise_error(L, e);
-}
-
 void open_source(lua_State *L, binding *b) {
-    static const luaL_Reg functions[] = {
-        {"source_info", source_info}, {"source_tokenize", source_tokenize}, {"llama2c_convert", llama2c_convert}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"source_info", source_info}, {"source_tokenize", source_tokenize}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"__gc", opened_gc}, {NULL, NULL}};
     binding_register(L, b, functions);
     binding_metatable(L, b, metatable, methods);
