@@ -17,7 +17,12 @@ static int finish(const weir__source *src, weir__config *c, weir_error **error) 
 }
 
 static const weir__setting settings[] = {
-    {.hf = "sliding_window", .kind = WEIR__SET_INT, .offset = WEIR__AT(window), .max = 1 << 30, .nullable = true},
+    {.gguf = "attention.sliding_window",
+     .hf = "sliding_window",
+     .kind = WEIR__SET_INT,
+     .offset = WEIR__AT(window),
+     .max = 1 << 30,
+     .nullable = true},
 };
 
 const weir__family weir__mistral = {.name = "mistral",
