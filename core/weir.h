@@ -484,9 +484,9 @@ typedef struct weir_load_options {
     unsigned threads; /**< workers of the cpu device, 0: the processors this process may use. Another value than the first load's: EBUSY */
     unsigned context; /**< positions in the KV pool, shared by the model's sequences; 0: the model's own length, at most 8,192 */
     unsigned tile;    /**< rows that go through a unit together; 0: 512. Never changes a bit of the result */
-    bool activations_f32;                                        /**< products in float instead of int8 activations: slow, for reference */
-    bool kv_f32;                                                 /**< KV cache in f32 instead of f16 */
-    const char *quant; /**< type to which float weights are quantised while they are loaded ("q8_0"); NULL: none */
+    bool activations_f32; /**< products in float instead of int8 activations: slow, for reference */
+    bool kv_f32;          /**< KV cache in f32 instead of f16 */
+    const char *quant;    /**< type to which float weights are quantised while they are loaded ("q8_0"); NULL: none */
     void (*progress)(void *data, uint64_t done, uint64_t total); /**< bytes packed; on the loop's thread; may be NULL */
     void *data;                                                  /**< handed to progress */
 } weir_load_options;

@@ -99,7 +99,22 @@ static void show(const char *point, uint64_t nth, const char *stage, const weir_
 
 static const weir_generate_options once = {.prompt = "Once upon a time", .max_tokens = 10, .ignore_end = true};
 static const int32_t ids[] = {1, 20, 30, 40, 50};
-static const weir_generate_options from_ids = {.tokens = ids, .n_tokens = 5, .max_tokens = 10, .ignore_end = true};
+static void nobody_listens(void *data, const weir_token *token, const weir_token *best, size_t n) {
+    (void)data, (void)token, (void)best, (void)n;
+}
+static const weir_logit_bias biases[] = {{7, 1}, {8, -1}};
+static const char *const order[] = {"logit_bias", "repeat_penalty"};
+static const weir_generate_options from_ids = {.tokens = ids,
+                                               .n_tokens = 5,
+                                               .max_tokens = 10,
+                                               .ignore_end = true,
+                                               .repeat_penalty = 1.2,
+                                               .logit_bias = biases,
+                                               .n_logit_bias = 2,
+                                               .samplers = order,
+                                               .n_samplers = 2,
+                                               .token = nobody_listens,
+                                               .logprobs = 3};
 
 typedef struct told {
     generation g;
