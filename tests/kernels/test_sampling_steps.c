@@ -334,6 +334,76 @@ static void something_is_always_kept(void **state) {
     free(s);
 }
 
+static void typical_keeps_all_that_are_as_near_as_the_last(void **state) {
+    need_level(state);
+    const float x[5] = {1, 1, -INFINITY, 1, 1};
+    candidate c[5];
+    scene *s = malloc(sizeof *s);
+    scene_begin(s, 1);
+    s->sample[0] = (weir_sample){.temperature = 1, .typical = 0.3f};
+    assert_int_equal(scene_keep(s, level_of(state), x, 5, c), 4);
+    free(s);
+}
+
+/* ---- log-probabilities ---- */
+
+/* Whether token a stands before b among the best. */
+static bool better(const float *x, int a, int b) {
+    return x[a] > x[b] || (x[a] == x[b] && a < b);
+}
+
+static void check_logprobs(const float *x, const weir_logprobs *got, int32_t chosen, int want) {
+    double p[VOCAB];
+    int numbers = 0;
+    ref_probabilities(x, VOCAB, p);
+    for (int i = 0; i < VOCAB; i++)
+        numbers += !isnan(x[i]);
+    assert_int_equal(got->count, want < numbers ? want : numbers);
+    assert_true(x[chosen] == -INFINITY || fabs(got->chosen - log(p[chosen])) < 1e-6);
+    for (int k = 0; k < got->count; k++) {
+        int id = got->token[k], before = 0;
+        for (int i = 0; i < VOCAB; i++)
+            before += !isnan(x[i]) && better(x, i, id);
+        assert_int_equal(before, k);
+        assert_true(p[id] > 0 ? fabs(got->best[k] - log(p[id])) < 1e-6 : got->best[k] == -(double)INFINITY || got->best[k] < -700);
+    }
+}
+
+static void logprobs_are_the_log_softmax_of_the_raw_logits(void **state) {
+    need_level(state);
+    rng r = {31};
+    scene *s = malloc(sizeof *s);
+    float x[VOCAB];
+    int32_t tokens[PAST];
+    for (int i = 0; i < 200; i++) {
+        fill_scene(s, &r, tokens);
+        random_logits(&r, x, VOCAB);
+        for (int k = 0; i % 4 == 0 && k < VOCAB - 7; k++) /* fewer numbers than are asked for */
+            x[k] = NAN;
+        for (int k = 0; i % 4 == 1 && k < VOCAB; k++) /* ties */
+            x[k] = floorf(x[k]);
+        s->sample[0].logprobs = 1 + i % (WEIR_MAX_LOGPROBS + 1);
+        scene_run(s, level_of(state), x, VOCAB, 1);
+        check_logprobs(x, &s->logprobs[s->slot[0]], s->sampled[0], i % (WEIR_MAX_LOGPROBS + 1));
+    }
+    free(s);
+}
+
+static void one_infinite_logit_has_all_the_probability(void **state) {
+    need_level(state);
+    float x[VOCAB] = {0};
+    scene *s = malloc(sizeof *s);
+    x[9] = INFINITY;
+    scene_begin(s, 1);
+    s->sample[0].logprobs = 3;
+    scene_run(s, level_of(state), x, VOCAB, 1);
+    const weir_logprobs *l = &s->logprobs[s->slot[0]];
+    assert_int_equal(s->sampled[0], 9);
+    assert_int_equal(l->token[0], 9);
+    assert_true(l->chosen == 0 && l->best[0] == 0 && l->best[1] == -(double)INFINITY);
+    free(s);
+}
+
 /* ---- neighbours ---- */
 
 static void neighbours_with_other_settings_change_nothing(void **state) {
@@ -378,6 +448,9 @@ int main(void) {
         EACH_LEVEL(greedy_takes_no_token_away),
         EACH_LEVEL(a_tiny_temperature_takes_the_best),
         EACH_LEVEL(something_is_always_kept),
+        EACH_LEVEL(typical_keeps_all_that_are_as_near_as_the_last),
+        EACH_LEVEL(logprobs_are_the_log_softmax_of_the_raw_logits),
+        EACH_LEVEL(one_infinite_logit_has_all_the_probability),
         EACH_LEVEL(neighbours_with_other_settings_change_nothing),
     };
     struct CMUnitTest steps[256];
