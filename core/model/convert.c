@@ -25,9 +25,14 @@ static int check(const weir__conversion *c, const char *out, weir_error **error)
                                                         : WEIR_OK;
 }
 
+/* GGUF has mistral as llama with a window, which config.json's llama cannot say. */
 static int read_family(weir__conversion *c, weir_error **error) {
     int code = weir__family_of(c->source, &c->family, error);
-    return code ? code : weir__config_read(c->source, c->family, &c->config, error);
+    if (!code)
+        code = weir__config_read(c->source, c->family, &c->config, error);
+    if (!code && c->family == &weir__llama && c->config.window > 0)
+        c->family = &weir__mistral;
+    return code;
 }
 
 int weir__convert(weir_system *s, const char *in, const char *out, weir__convert_options *o, weir_error **error) {
