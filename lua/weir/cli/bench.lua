@@ -6,10 +6,11 @@ local weir = require "weir"
 
 local bench = {
   summary = "measure a model (also against llama-bench programs), actors, or the loop",
-  usage = "model MODEL [--vs LLAMA-BENCH]... [--threads 1,2] [--runs 5] | actors [NAME...] [--small] [--lang c|lua] [--workers N] | loop MODEL [--threads N]",
+  usage = "model MODEL... [--vs LLAMA-BENCH]... [--threads 1,2] [--runs 5] | actors [NAME...] [--small] [--lang c|lua] [--workers N] | loop MODEL [--threads N]",
   help = [[
-weir bench model measures prefill (512 tokens) and decode (128 tokens). With --vs it runs that
-llama-bench on the same file in between, run by run, and prints ratios. weir bench actors runs the
+weir bench model measures prefill (512 tokens) and decode (128 tokens), and what a process needs that
+loads the model and runs one token: time and memory. With --vs it runs that llama-bench on the same
+file in between, run by run, and prints ratios. weir bench actors runs the
 benchmarks of the Savina suite in C and in Lua, checks what they come to, and measures what single
 messages, calls and switches cost ("rates"); spawntree needs 1.1 GB. weir bench loop measures how
 late a 5 ms timer is while a long prefill runs, and what ten idle seconds cost.]],
@@ -21,7 +22,7 @@ late a 5 ms timer is while a long prefill runs, and what ten idle seconds cost.]
     {flags = "--small", type = "flag", text = "actors: small parameters instead of the suite's"},
     {flags = "--lang", type = "c|lua", text = "actors: only those in this language"},
     {flags = "--workers", type = "count", text = "actors: spread those in C over so many worker loops (default: 0)"},
-    {flags = "--child", type = "flag", text = "one run, as JSON (used by bench itself)"},
+    {flags = "--child", type = "speed|start", text = "one run, as JSON (used by bench itself)"},
   },
 }
 
@@ -48,8 +49,12 @@ local function measure(model)
   return {prefill = PREFILL / prefill.prefill, decode = decode.tokens_per_second, warm = warm.tokens, bytes = model.info.bytes, device = model.info.device}
 end
 
-local function child(path, threads)
+local function child(path, threads, what)
   local model = weir.load(path, {threads = threads, context = 1024})
+  if what == "start" then
+    model:complete {tokens = {1}, max_tokens = 1, ignore_end = true}
+    return 0
+  end
   io.stdout:write(weir.json.encode(measure(model)), "\n")
   return 0
 end
@@ -69,7 +74,7 @@ end
 
 -- A process of its own for each run: the number of threads belongs to the device, and peers run so too.
 local function run_weir(path, threads, program)
-  return read_json(("%s/bin/weir bench model %s --threads %d --child"):format(quote(program.prefix), quote(path), threads))
+  return read_json(("%s/bin/weir bench model %s --threads %d --child speed"):format(quote(program.prefix), quote(path), threads))
 end
 
 local function run_peer(peer, path, threads)
@@ -86,6 +91,57 @@ local function run_peer(peer, path, threads)
     end
   end
   return result.prefill and result.decode and result or nil
+end
+
+-- ---- what a process needs ----
+
+-- Runs a command line in a shell; its seconds and the most memory (KiB) that one of its processes held.
+local MEASURE = [[import resource,subprocess,sys,time
+t=time.time(); code=subprocess.call(sys.argv[1],shell=True,stdout=subprocess.DEVNULL,stderr=subprocess.DEVNULL)
+print('{"seconds":%.3f,"peak":%d,"code":%d}'%(time.time()-t,resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss,code))]]
+
+local function process(line)
+  return read_json("python3 -c " .. quote(MEASURE) .. " " .. quote(line))
+end
+
+local function show_start(name, results, base)
+  local seconds, peak = {}, {}
+  for i, r in ipairs(results) do
+    seconds[i], peak[i] = r.seconds, r.peak / 1024
+  end
+  if #seconds == 0 then
+    return
+  end
+  local line = ("  %-40s  load and 1 token %6.2f s  memory %7.1f MiB"):format(name, median(seconds), median(peak))
+  if base then
+    line = line .. (" x%.2f x%.2f"):format(base[1] / median(seconds), base[2] / median(peak))
+  end
+  io.stdout:write(line, "\n")
+  return {median(seconds), median(peak)}
+end
+
+-- Interleaved, as the speeds are.
+local function compare_start(path, threads, o, program)
+  local lines = {{"weir", ("%s/bin/weir bench model %s --threads %d --child start"):format(quote(program.prefix), quote(path), threads)}}
+  for _, peer in ipairs(o.vs or {}) do
+    local bare = peer_path(peer)
+    lines[#lines + 1] = {peer:match "[^/]*$", ("%s -m %s -t %d -p 1 -n 0 -r 1%s"):format(quote(bare), quote(path), threads, peer:sub(#bare + 1))}
+  end
+  local results = {}
+  for _ = 1, math.min(o.runs, 3) do
+    for i, line in ipairs(lines) do
+      results[i] = results[i] or {}
+      local r = process(line[2])
+      if r and r.code == 0 then
+        table.insert(results[i], r)
+      end
+    end
+  end
+  local base
+  for i, line in ipairs(lines) do
+    local own = show_start(line[1], results[i], i > 1 and base or nil)
+    base = base or own
+  end
 end
 
 -- ---- models ----
@@ -163,21 +219,42 @@ local function compare(path, threads, o, program)
   for _, peer in ipairs(o.vs or {}) do
     show((peer:match "[^/]*$"), results[peer], results.weir)
   end
+  compare_start(path, threads, o, program)
+end
+
+-- Which weight types a file really has, the most bytes first.
+local function types_of(path)
+  local types, names = {}, {}
+  for _, t in ipairs(core.source_info(path).tensors) do
+    if not types[t.type] then
+      types[t.type] = {0, 0}
+      names[#names + 1] = t.type
+    end
+    types[t.type] = {types[t.type][1] + 1, types[t.type][2] + t.size}
+  end
+  table.sort(names, function(a, b) return types[a][2] > types[b][2] end)
+  for i, name in ipairs(names) do
+    names[i] = ("%s (%d tensors, %.1f MB)"):format(name, types[name][1], types[name][2] / 1e6)
+  end
+  return table.concat(names, ", ")
 end
 
 local function bench_model(o, program)
-  local path = core.model_locate(o[2])
   local threads = o.threads or {processors()}
   if o.child then
-    return child(path, threads[1])
+    return child(core.model_locate(o[2]), threads[1], o.child)
   end
-  io.stdout:write(("%s, %s\n"):format(processor(), path))
+  io.stdout:write(processor(), "\n")
   io.stdout:write(("tokens per second: prefill %d, decode %d; median of %d runs (worst to best); x: weir over the other\n"):format(PREFILL, DECODE, o.runs))
   for _, peer in ipairs(o.vs or {}) do
     io.stdout:write("  ", peer, ": ", read_note(peer_path(peer)), "\n")
   end
-  for _, n in ipairs(threads) do
-    compare(path, n, o, program)
+  for i = 2, #o do
+    local path = core.model_locate(o[i])
+    io.stdout:write(("\n%s: %s\n"):format(path, types_of(path)))
+    for _, n in ipairs(threads) do
+      compare(path, n, o, program)
+    end
   end
   return 0
 end
@@ -185,12 +262,12 @@ end
 function bench.run(o, program)
   if o[1] == "actors" then
     return require "weir.bench_actors".run({unpack(o, 2)}, o)
-  elseif o[1] == "model" and o[2] and not o[3] then
+  elseif o[1] == "model" and o[2] then
     return bench_model(o, program)
   elseif o[1] == "loop" and o[2] and not o[3] then
     return require "weir.bench_loop".run(core.model_locate(o[2]), o.threads and o.threads[1])
   end
-  args.fail "wanted: model MODEL, actors [NAME...], or loop MODEL"
+  args.fail "wanted: model MODEL..., actors [NAME...], or loop MODEL"
 end
 
 return bench
