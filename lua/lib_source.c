@@ -48,14 +48,19 @@ static int opened_gc(lua_State *L) {
     return 0;
 }
 
-static opened *opened_new(lua_State *L, binding *b, const char *path) {
-    weir_error *e = NULL;
+static opened *opened_nothing(lua_State *L, binding *b) {
     opened *o = lua_newuserdata(L, sizeof *o);
     memset(o, 0, sizeof *o);
     o->holder.drop = opened_drop;
     hold(b, &o->holder);
     luaL_getmetatable(L, metatable);
     lua_setmetatable(L, -2);
+    return o;
+}
+
+static opened *opened_new(lua_State *L, binding *b, const char *path) {
+    weir_error *e = NULL;
+    opened *o = opened_nothing(L, b);
     if (weir__source_open(system_of(L, b), path, &o->source, &e) != WEIR_OK)
         raise_error(L, e);
     return o;
@@ -254,17 +259,17 @@ static int source_info(lua_State *L) {
     return 1;
 }
 
-/* core.source_tokenize(path, text, special, bounds) -> array of ids */
+/* core.source_tokenize(path, text, special, bounds) -> array of ids; a path without weights will do */
 static int source_tokenize(lua_State *L) {
     binding *b = binding_of(L);
     const char *path = luaL_checkstring(L, 1);
     size_t n;
     const char *text = luaL_checklstring(L, 2, &n);
     weir__part part = {text, n, lua_toboolean(L, 3)};
-    opened *o = opened_new(L, b, path);
+    opened *o = opened_nothing(L, b);
     weir_error *e = NULL;
     weir__ids ids = {0};
-    if (weir__source_tokenizer(o->source, &o->tokenizer, &e) != WEIR_OK)
+    if (weir__tokenizer_open(system_of(L, b), path, &o->tokenizer, &e) != WEIR_OK)
         return raise_error(L, e);
     if (!o->tokenizer)
         return raise_code(L, WEIR_EUNSUPPORTED, "%s: there is no tokenizer", path);

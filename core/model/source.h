@@ -63,6 +63,9 @@ WEIR_API int weir__source_read(const weir__source *src, const weir__tensor *t, u
 
 /* Makes the tokeniser. *out NULL and 0: there is none. Errors as weir__tokenizer_new. */
 WEIR_API int weir__source_tokenizer(const weir__source *src, weir__tokenizer **out, weir_error **error);
+/* The tokeniser of a checkpoint that may lack weights: what weir__source_open takes, a folder of tokeniser files, or one of those (tokenizer_json.h). *out NULL and 0:
+ * there is none. Errors of weir__source_open and weir__tokenizer_new. */
+WEIR_API int weir__tokenizer_open(weir_system *s, const char *path, weir__tokenizer **out, weir_error **error);
 /* The chat template (name NULL: the default one), bytes in the source's memory; false: there is none. */
 WEIR_API bool weir__source_template(const weir__source *src, const char *name, weir__string *text);
 /* Name i of the named templates; false beyond the last. */

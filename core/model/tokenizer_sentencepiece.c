@@ -51,7 +51,7 @@ static uint64_t fixed(proto *p, size_t n) {
 
 /* The next field; false at the end, or if p->bad. */
 static bool next_field(proto *p, field *f) {
-    *f = (field){0};
+    *f = (field){.bytes = {(const char *)p->at, 0}};
     if (p->bad || p->at == p->end)
         return false;
     uint64_t tag = varint(p);

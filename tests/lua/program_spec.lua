@@ -236,6 +236,21 @@ describe("commands", function()
     assert.are.equal(whole:sub(1, 9) .. "\n", text("--stop", whole:sub(10, 14)))
   end)
 
+  it("tokenize_takes_a_tokenizer_without_weights", function()
+    local data = helper.root .. "/tests/data/tokenizers/"
+    local code, out = helper.weir({"tokenize", data .. "llama3.json"}, "a<s>")
+    assert.are.equal(0, code)
+    local plain = out
+    code, out = helper.weir({"tokenize", data .. "llama3.json", "--special"}, "a<s>")
+    assert.are.equal(0, code)
+    assert.is_truthy(out:find "^%d+ 0\n$")
+    assert.are_not.equal(plain, out)
+    local err
+    code, out, err = helper.weir({"tokenize", data .. "README.md"}, "a")
+    assert.are.equal(1, code)
+    assert.is_truthy((out .. (err or "")):find("README.md", 1, true))
+  end)
+
   it("tokenize_reads_all_bytes_and_adds_nothing", function()
     need_model()
     local code, out = helper.weir({"tokenize", model}, "Once upon a time")

@@ -4,7 +4,8 @@ local core = require "weir.core"
 local tokenize = {
   summary = "print the token ids of standard input",
   usage = "MODEL [--special] < TEXT",
-  help = "Reads all bytes of standard input and prints their token ids. Adds no beginning and no end.",
+  help = "Reads all bytes of standard input and prints their token ids. Adds no beginning and no end.\n"
+    .. "MODEL may also be a tokenizer.json, a tokenizer.model, or a folder that has one and no weights.",
   positional = {"MODEL"},
   options = {
     {flags = "--special", type = "flag", text = "recognise the text of control tokens"},
