@@ -5,7 +5,7 @@
 static int read_factors(const weir__source *src, weir__config *c, weir_error **error) {
     static const char name[] = "rope_freqs.weight";
     const weir__tensor *t = weir__source_format(src) == WEIR__FORMAT_GGUF ? weir__source_find(src, name) : NULL;
-    const char *path = weir__source_path(src);
+    const char *path = weir__source_settings_path(src);
     int32_t half = c->rope.dim / 2;
     if (!t)
         return WEIR_OK;
@@ -27,7 +27,8 @@ static int read_factors(const weir__source *src, weir__config *c, weir_error **e
 
 static int need(const weir__source *src, double v, const char *what, const char *type, weir_error **error) {
     return v > 0 ? WEIR_OK
-                 : weir_fail(error, WEIR_EFORMAT, "%s: rotary scaling \"%s\" without a %s above 0", weir__source_path(src), type, what);
+                 : weir_fail(error, WEIR_EFORMAT, "%s: rotary scaling \"%s\" without a %s above 0", weir__source_settings_path(src), type,
+                             what);
 }
 
 double weir__yarn_magnitude(double factor, double mscale) {
@@ -63,7 +64,7 @@ static int scale(const weir__source *src, weir__config *c, weir_error **error) {
             code = need(src, r->low, "low_freq_factor", "llama3", error);
         if (!code && !(r->high > r->low))
             code = weir_fail(error, WEIR_EFORMAT, "%s: rotary scaling \"llama3\": high_freq_factor is %g, wanted above low_freq_factor, %g",
-                             weir__source_path(src), r->high, r->low);
+                             weir__source_settings_path(src), r->high, r->low);
         return code;
     case WEIR_ROPE_YARN:
         if (!(r->factor > 0))
@@ -83,7 +84,8 @@ static int choose_type(const weir__source *src, weir__rope_config *r, weir_error
     if (r->type >= 0)
         return WEIR_OK;
     if (r->factor > 0 && weir__source_format(src) == WEIR__FORMAT_SAFETENSORS)
-        return weir_fail(error, WEIR_EFORMAT, "%s: rotary scaling by a factor of %g, but no rope_type", weir__source_path(src), r->factor);
+        return weir_fail(error, WEIR_EFORMAT, "%s: rotary scaling by a factor of %g, but no rope_type", weir__source_settings_path(src),
+                         r->factor);
     r->factor = r->factor > 0 ? r->factor : r->linear;
     r->type = r->factor > 0 && r->factor != 1 ? WEIR_ROPE_LINEAR : WEIR_ROPE_PLAIN;
     return WEIR_OK;
@@ -133,8 +135,9 @@ int weir__config_rope(const weir__source *src, weir__config *c, weir_error **err
     weir__rope_config *r = &c->rope_config;
     int32_t dim = r->dim ? r->dim : (int32_t)((double)c->head_dim * r->partial);
     if (dim > c->head_dim || dim % 2)
-        return weir_fail(error, WEIR_EFORMAT, "%s: %d rotary dimensions (%s), wanted an even number up to %d", weir__source_path(src), dim,
-                         r->dim ? "rope.dimension_count" : "head_dim * partial_rotary_factor", c->head_dim);
+        return weir_fail(error, WEIR_EFORMAT, "%s: %d rotary dimensions (%s), wanted an even number up to %d",
+                         weir__source_settings_path(src), dim, r->dim ? "rope.dimension_count" : "head_dim * partial_rotary_factor",
+                         c->head_dim);
     int code = choose_type(src, r, error);
     if (code)
         return code;

@@ -120,8 +120,8 @@ static const char *shown(const weir__value *v, char *to, size_t size) {
 
 static int wrong(const reader *r, const char *key, const weir__value *v, int code, const char *wanted, weir_error **error) {
     char found[96];
-    return weir_fail(error, code, "%s: key \"%s\": found %s, wanted %s", weir__source_path(r->src), key, shown(v, found, sizeof found),
-                     wanted);
+    return weir_fail(error, code, "%s: key \"%s\": found %s, wanted %s", weir__source_settings_path(r->src), key,
+                     shown(v, found, sizeof found), wanted);
 }
 
 static int store_number(const reader *r, const weir__setting *s, const char *key, const weir__value *v, void *to, weir_error **error) {
@@ -195,7 +195,8 @@ static int read_setting(const reader *r, const weir__setting *s, weir_error **er
         else if (v.kind != WEIR__ABSENT && v.kind != WEIR__NULL)
             return store(r, s, key, &v, error);
     }
-    return s->needed ? weir_fail(error, WEIR_EFORMAT, "%s: key \"%s\": not found, but needed", weir__source_path(r->src), first) : WEIR_OK;
+    return s->needed ? weir_fail(error, WEIR_EFORMAT, "%s: key \"%s\": not found, but needed", weir__source_settings_path(r->src), first)
+                     : WEIR_OK;
 }
 
 static int read_table(const reader *r, const weir__setting *table, size_t n, weir_error **error) {
@@ -248,7 +249,7 @@ static int check_key(void *data, const char *key, const weir__value *v, weir_err
         return WEIR_OK;
     if (is_off(v) || known(r, key + n) || (!r->gguf && inside_harmless(key)))
         return WEIR_OK;
-    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is %s: weir has no such setting for \"%s\"", weir__source_path(r->src), key,
+    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is %s: weir has no such setting for \"%s\"", weir__source_settings_path(r->src), key,
                      shown(v, found, sizeof found), r->family->name);
 }
 
@@ -272,25 +273,25 @@ static int check_heads(const reader *r, weir_error **error) {
     name_of(r, "attention.head_count", "num_attention_heads", heads, sizeof heads);
     c->kv_heads = c->kv_heads ? c->kv_heads : c->heads;
     if (c->heads % c->kv_heads)
-        return weir_fail(error, WEIR_EFORMAT, "%s: %s is %d, wanted a multiple of %s, %d", weir__source_path(r->src), heads, c->heads,
-                         r->gguf ? "head_count_kv" : "num_key_value_heads", c->kv_heads);
+        return weir_fail(error, WEIR_EFORMAT, "%s: %s is %d, wanted a multiple of %s, %d", weir__source_settings_path(r->src), heads,
+                         c->heads, r->gguf ? "head_count_kv" : "num_key_value_heads", c->kv_heads);
     c->head_dim = c->head_dim ? c->head_dim : c->width / c->heads;
     if (c->head_dim < 1)
-        return weir_fail(error, WEIR_EFORMAT, "%s: %s is %d, more than %s, %d", weir__source_path(r->src), heads, c->heads,
+        return weir_fail(error, WEIR_EFORMAT, "%s: %s is %d, more than %s, %d", weir__source_settings_path(r->src), heads, c->heads,
                          name_of(r, "embedding_length", "hidden_size", other, sizeof other), c->width);
     c->value_dim = c->value_dim ? c->value_dim : c->head_dim;
     if (c->value_dim != c->head_dim)
-        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is %d, wanted the key's length, %d", weir__source_path(r->src),
+        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is %d, wanted the key's length, %d", weir__source_settings_path(r->src),
                          name_of(r, "attention.value_length", "", other, sizeof other), c->value_dim, c->head_dim);
     if ((int64_t)c->heads * c->head_dim > WEIR_MAX_WIDTH)
-        return weir_fail(error, WEIR_EFORMAT, "%s: %d heads of %d are wider than %d", weir__source_path(r->src), c->heads, c->head_dim,
-                         WEIR_MAX_WIDTH);
+        return weir_fail(error, WEIR_EFORMAT, "%s: %d heads of %d are wider than %d", weir__source_settings_path(r->src), c->heads,
+                         c->head_dim, WEIR_MAX_WIDTH);
     return WEIR_OK;
 }
 
 static int check_vocab(const reader *r, weir_error **error) {
     weir__config *c = r->config;
-    const char *name = r->gguf ? "token_embd.weight" : "model.embed_tokens.weight", *path = weir__source_path(r->src);
+    const char *name = r->gguf ? "token_embd.weight" : "model.embed_tokens.weight", *path = weir__source_settings_path(r->src);
     const weir__tensor *t = weir__source_find(r->src, name);
     if (!t)
         return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" is missing", path, name);
@@ -312,7 +313,7 @@ int weir__config_layers(const weir__source *src, weir__config *c, bool (*local)(
     if (weir__source_format(src) == WEIR__FORMAT_SAFETENSORS)
         weir__source_get(src, "layer_types", &types);
     if (types.kind == WEIR__LIST && types.count != (uint64_t)c->layers)
-        return weir_fail(error, WEIR_EFORMAT, "%s: layer_types has %llu elements, num_hidden_layers is %d", weir__source_path(src),
+        return weir_fail(error, WEIR_EFORMAT, "%s: layer_types has %llu elements, num_hidden_layers is %d", weir__source_settings_path(src),
                          (unsigned long long)types.count, c->layers);
     for (int32_t i = 0; i < c->layers; i++) {
         bool is = local(c, i);
@@ -324,7 +325,7 @@ int weir__config_layers(const weir__source *src, weir__config *c, bool (*local)(
                 char found[96];
                 return weir_fail(error, WEIR_EUNSUPPORTED,
                                  "%s: layer_types of layer %d is %s, wanted \"full_attention\" or \"sliding_attention\"",
-                                 weir__source_path(src), i, shown(&v, found, sizeof found));
+                                 weir__source_settings_path(src), i, shown(&v, found, sizeof found));
             }
         }
         if (is && c->window > 0)

@@ -68,6 +68,9 @@ weir_system *weir__source_system(const weir__source *src) {
 const char *weir__source_path(const weir__source *src) {
     return src->path;
 }
+const char *weir__source_settings_path(const weir__source *src) {
+    return src->settings_path ? src->settings_path : src->main;
+}
 enum weir__format weir__source_format(const weir__source *src) {
     return src->format;
 }
@@ -87,7 +90,7 @@ uint64_t weir__source_bytes(const weir__source *src) {
 
 int weir__source_family(const weir__source *src, weir__string *name, weir_error **error) {
     weir__value v;
-    const char *settings = src->settings_path ? src->settings_path : src->main;
+    const char *settings = weir__source_settings_path(src);
     if (src->no_settings)
         return weir_fail(error, WEIR_ENOENT, "%s: not found, but needed: it says what the model is", settings);
     src->ops->get(src, src->ops->family_key, &v);

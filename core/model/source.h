@@ -39,6 +39,7 @@ WEIR_API int weir__source_open(weir_system *s, const char *path, weir__source **
 WEIR_API void weir__source_free(weir__source *src); /* NULL does nothing */
 weir_system *weir__source_system(const weir__source *src);
 WEIR_API const char *weir__source_path(const weir__source *src);
+const char *weir__source_settings_path(const weir__source *src); /* the file that has the settings, for errors */
 WEIR_API enum weir__format weir__source_format(const weir__source *src);
 WEIR_API uint32_t weir__source_files(const weir__source *src);
 WEIR_API const char *weir__source_file(const weir__source *src, uint32_t i); /* path */
