@@ -261,6 +261,7 @@ void open_yield(lua_State *L, binding *b);
 void open_buffer(lua_State *L, binding *b);
 void open_json(lua_State *L, binding *b);
 void open_inspect(lua_State *L, binding *b);
+void open_unicode(lua_State *L, binding *b);
 void open_terminal(lua_State *L, binding *b);
 void open_io(lua_State *L, binding *b);
 void open_statistics(lua_State *L, binding *b);

@@ -36,30 +36,57 @@ static void push_integer(lua_State *L, json_int_t n) {
     lua_call(L, 3, 1);
 }
 
-static void push_json(lua_State *L, json_t *v);
+static void push_json(lua_State *L, json_t *v, bool exact);
 
-static void push_container(lua_State *L, json_t *v) {
+/* Gives the object on top a metatable {keys = array of its keys in order}. */
+static void push_keys(lua_State *L, json_t *v) {
+    int n = 0;
+    lua_createtable(L, 0, 1);
+    lua_createtable(L, (int)json_object_size(v), 0);
+    for (void *at = json_object_iter(v); at; at = json_object_iter_next(v, at)) {
+        lua_pushlstring(L, json_object_iter_key(at), json_object_iter_key_len(at));
+        lua_rawseti(L, -2, ++n);
+    }
+    lua_setfield(L, -2, "keys");
+    lua_setmetatable(L, -2);
+}
+
+static void push_container(lua_State *L, json_t *v, bool exact) {
     if (json_is_array(v)) {
         lua_createtable(L, (int)json_array_size(v), 0);
         for (size_t i = 0; i < json_array_size(v); i++) {
-            push_json(L, json_array_get(v, i));
+            push_json(L, json_array_get(v, i), exact);
             lua_rawseti(L, -2, (int)i + 1);
         }
         return;
     }
     lua_createtable(L, 0, (int)json_object_size(v));
     for (void *at = json_object_iter(v); at; at = json_object_iter_next(v, at)) {
-        push_json(L, json_object_iter_value(at));
-        lua_setfield(L, -2, json_object_iter_key(at));
+        lua_pushlstring(L, json_object_iter_key(at), json_object_iter_key_len(at));
+        push_json(L, json_object_iter_value(at), exact);
+        lua_rawset(L, -3);
     }
+    if (exact)
+        push_keys(L, v);
 }
 
-static void push_json(lua_State *L, json_t *v) {
+/* A real with the value of an integer is a cdata double where the difference is wanted. */
+static void push_real(lua_State *L, double n, bool exact) {
+    if (!exact || n != floor(n)) {
+        lua_pushnumber(L, n);
+        return;
+    }
+    binding_field(L, "real");
+    lua_pushnumber(L, n);
+    lua_call(L, 1, 1);
+}
+
+static void push_json(lua_State *L, json_t *v, bool exact) {
     luaL_checkstack(L, 8, "JSON nested too deeply");
     switch (json_typeof(v)) {
     case JSON_OBJECT:
     case JSON_ARRAY:
-        push_container(L, v);
+        push_container(L, v, exact);
         break;
     case JSON_STRING:
         lua_pushlstring(L, json_string_value(v), json_string_length(v));
@@ -68,7 +95,7 @@ static void push_json(lua_State *L, json_t *v) {
         push_integer(L, json_integer_value(v));
         break;
     case JSON_REAL:
-        lua_pushnumber(L, json_real_value(v));
+        push_real(L, json_real_value(v), exact);
         break;
     case JSON_TRUE:
     case JSON_FALSE:
@@ -80,15 +107,17 @@ static void push_json(lua_State *L, json_t *v) {
     }
 }
 
+/* json.decode(text [, exact]): exact: an object's metatable has its keys in order (`keys`), and 1.0 is another value than 1 (a cdata double). */
 static int json_decode(lua_State *L) {
     size_t n;
+    bool exact = lua_toboolean(L, 2);
     const char *text = luaL_checklstring(L, 1, &n);
     json_error_t error;
     json_t **root = root_new(L);
     *root = json_loadb(text, n, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
     if (!*root)
         return raise_code(L, WEIR_EFORMAT, "JSON, line %d, column %d: %s", error.line, error.column, error.text);
-    push_json(L, *root);
+    push_json(L, *root, exact);
     return 1;
 }
 

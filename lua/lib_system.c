@@ -366,6 +366,7 @@ WEIR_API int luaopen_weir_core(lua_State *L) {
     open_message(L, b);
     open_buffer(L, b);
     open_json(L, b);
+    open_unicode(L, b);
     open_inspect(L, b);
     open_terminal(L, b);
     open_io(L, b);

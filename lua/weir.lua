@@ -21,7 +21,7 @@ local weir = {
   _VERSION = core.version,
   null = core.null, -- stands for nil in arrays and maps
   codes = core.codes, -- name of each error code -> number, text, http, retry
-  json = core.json, -- decode(text), encode(value, indent)
+  json = core.json, -- decode(text, exact), encode(value, indent)
 }
 
 local core_sent = core.sent

@@ -1,0 +1,214 @@
+--- The filters that make texts of texts.
+-- @module weir.jinja.text_filters
+local characters = require "weir.jinja.characters"
+local formatting = require "weir.jinja.formatting"
+local objects = require "weir.jinja.objects"
+local printing = require "weir.jinja.printing"
+local run = require "weir.jinja.run"
+local signature = require "weir.jinja.signature"
+local strings = require "weir.jinja.strings"
+local text = require "weir.jinja.text"
+local values = require "weir.jinja.values"
+
+local null, str, raw = values.null, printing.str, text.raw
+
+local function flag(v)
+  return v ~= nil and objects.truth(v)
+end
+
+local function plain(fn)
+  return {"", function(v) return fn(str(v)) end}
+end
+
+local function trim(v, set)
+  v = str(v)
+  run.spend_scan(#raw(v))
+  return text.sub(v, characters.strip(raw(v), set ~= nil and set ~= null and raw(signature.text(set, "trim")) or nil, true, true))
+end
+
+-- Words between white space, hyphens and opening brackets begin with a capital.
+local function title(v)
+  v = str(v)
+  local s = raw(v)
+  run.spend(#s)
+  local done = s:gsub("[^%s%-({%[<]+", function(word)
+    local first = word:match "^[^\128-\191][\128-\191]*" or ""
+    return characters.upper(first) .. characters.lower(word:sub(#first + 1))
+  end)
+  return text.like(v, done)
+end
+
+-- Bytes between two bytes of s that are no "\n", as text.split("\n") has them: array of {first, last}.
+local function newline_split(s)
+  local lines, at = {}, 1
+  while true do
+    local mark = s:find("\n", at, true)
+    lines[#lines + 1] = {at, (mark or #s + 1) - 1}
+    if not mark then
+      return lines
+    end
+    at = mark + 1
+  end
+end
+
+local function indent(v, width, first, blank)
+  v = str(v)
+  local pad
+  if width ~= nil and text.is(width) then
+    pad = width
+  else
+    pad = text.spaces(signature.int(width, "indent", 4))
+  end
+  local s = raw(v)
+  local lines, pieces = newline_split(s), {}
+  if s:sub(-1) == "\n" then
+    lines[#lines] = nil -- str.splitlines has no empty line at the end
+  end
+  run.spend(#lines)
+  for i, line in ipairs(lines) do
+    local empty = line[2] < line[1]
+    if i == 1 and flag(first) or i > 1 and (flag(blank) or not empty) then
+      pieces[#pieces + 1] = pad
+    end
+    local last = i == #lines and #s or line[2] + 1
+    pieces[#pieces + 1] = text.sub(v, line[1], last)
+  end
+  return text.concat(pieces)
+end
+
+local function replace(v, old, new, count)
+  return strings.replace(str(v), str(old), str(new), count)
+end
+
+local function truncate(v, length, killwords, finish, leeway)
+  v = str(v)
+  length, finish = signature.int(length, "truncate", 255), finish == nil and text.literal "..." or str(finish)
+  leeway = signature.int(leeway, "truncate", 5)
+  local s = raw(v)
+  run.spend_scan(#s)
+  local keep = length - characters.length(raw(finish))
+  if keep < 0 or leeway < 0 then
+    run.fail "truncate: the length is less than that of the end, or the leeway is below zero"
+  elseif characters.length(s) <= length + leeway then
+    return v
+  end
+  local _, last = characters.bytes(s, 0, keep)
+  if not flag(killwords) then
+    local space = s:sub(1, last):match ".*() "
+    last = space and space - 1 or last
+  end
+  return text.concat({text.sub(v, 1, last), finish}, 2)
+end
+
+-- One line of words as lines of at most `width` characters.
+local function wrap_line(pieces, v, words, width, newline)
+  local column = 0
+  for _, word in ipairs(words) do
+    local piece = text.sub(v, word[1], word[2])
+    local length = characters.length(raw(piece))
+    if column > 0 then
+      local fits = column + 1 + length <= width
+      pieces[#pieces + 1] = fits and text.literal " " or newline
+      column = fits and column + 1 or 0
+    end
+    while length > width do
+      pieces[#pieces + 1] = text.sub(piece, characters.bytes(raw(piece), 0, width))
+      pieces[#pieces + 1] = newline
+      piece = text.sub(piece, characters.bytes(raw(piece), width, length))
+      length = characters.length(raw(piece))
+    end
+    pieces[#pieces + 1] = piece
+    column = column + length
+  end
+end
+
+local function wordwrap(v, width, _, newline)
+  v = str(v)
+  width = signature.int(width, "wordwrap", 79)
+  if width < 1 then
+    run.fail "wordwrap: wanted a width from 1 on"
+  end
+  newline = (newline == nil or newline == null) and text.literal "\n" or str(newline)
+  local pieces = {}
+  run.spend(#raw(v))
+  for i, line in ipairs(characters.lines(raw(v))) do
+    if i > 1 then
+      pieces[#pieces + 1] = newline
+    end
+    local words = characters.words(raw(v):sub(line[1], line[2]))
+    for _, word in ipairs(words) do
+      word[1], word[2] = word[1] + line[1] - 1, word[2] + line[1] - 1
+    end
+    wrap_line(pieces, v, words, width, newline)
+  end
+  return text.concat(pieces)
+end
+
+local entities = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&#34;", ["'"] = "&#39;"}
+
+local function escape(v)
+  v = str(v)
+  run.spend_text(#raw(v))
+  return text.like(v, (raw(v):gsub("[&<>\"']", entities)))
+end
+
+local function percent_encode(v, safe)
+  local s = raw(str(v))
+  run.spend_text(3 * #s)
+  return (s:gsub("[^%w_.~%-" .. safe .. "]", function(c) return ("%%%02X"):format(c:byte()) end))
+end
+
+local function urlencode(v)
+  if text.is(v) or not objects.is_iterable(v) then
+    return percent_encode(v, "/")
+  end
+  local pieces = {}
+  local function add(key, value)
+    pieces[#pieces + 1] = percent_encode(key, "") .. "=" .. percent_encode(value, "")
+  end
+  if values.class(v) == values.Dict then
+    values.each(v, add)
+  else
+    for pair in objects.iterate(v) do
+      local two = objects.collect(pair)
+      add(two[1], two[2])
+    end
+  end
+  return text.concat({table.concat(pieces, "&")}, 1)
+end
+
+local function wordcount(v)
+  local n = 0
+  v = raw(str(v))
+  run.spend(#v)
+  for word in v:gmatch "[%w_\128-\255]+" do
+    n = n + (word and 1 or 0)
+  end
+  return n
+end
+
+local function format(v, args, kwargs)
+  if kwargs and kwargs[1] then
+    local dict = values.dict()
+    for _, name in ipairs(kwargs) do
+      values.put(dict, name, kwargs[name])
+    end
+    return formatting.percent(str(v), dict)
+  end
+  return formatting.percent(str(v), values.tuple({unpack(args, 1, args.n)}, args.n))
+end
+
+local function center(v, width)
+  v = str(v)
+  return strings.methods.center(v, {width == nil and 80 or width, n = 1})
+end
+
+local filters = signature.table {
+  string = plain(function(v) return v end), safe = plain(function(v) return v end), upper = plain(strings.upper), lower = plain(strings.lower),
+  capitalize = plain(strings.capitalize), title = {"", title}, trim = {"chars?", trim}, indent = {"width? first? blank?", indent},
+  replace = {"old new count?", replace}, truncate = {"length? killwords? end? leeway?", truncate},
+  wordwrap = {"width? break_long_words? wrapstring?", wordwrap}, wordcount = {"", wordcount}, center = {"width?", center},
+  escape = {"", escape}, e = {"", escape}, forceescape = {"", escape}, urlencode = {"", urlencode}, format = format,
+}
+
+return filters
