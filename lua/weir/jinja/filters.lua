@@ -351,7 +351,7 @@ end
 -- To the nearest, halves to even; exact for what is written with few digits.
 local function nearest(n, digits)
   if digits >= 0 and digits <= 15 then
-    return tonumber(("%." .. digits .. "f"):format(n))
+    return tonumber((printing.rounded(n, digits, "f")))
   end
   local scale = 10 ^ digits
   local scaled = n * scale

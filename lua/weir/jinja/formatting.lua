@@ -9,7 +9,7 @@ local values = require "weir.jinja.values"
 
 local formatting = {}
 
-local MOST_DIGITS = 99 -- behind the point
+local MOST_DIGITS = 90 -- behind the point
 
 -- What a format makes: numbers and fillings count as the template's only if the whole format does.
 local function made_by(format, pieces)
@@ -89,11 +89,12 @@ local function digits_of(v, spec)
     end
     local digits = radix(n, bases[kind][1])
     digits = kind == "X" and digits:upper() or digits
-    return spec.alternate and digits:gsub("%d", bases[kind][2] .. "%0", 1) or digits
+    return spec.alternate and (digits:gsub("^%-?", "%0" .. bases[kind][2])) or digits
   elseif kind == "%" then
-    return ("%." .. precision_of(spec) .. "f"):format(n * 100) .. "%"
+    return printing.rounded(n * 100, precision_of(spec), "f") .. "%"
   elseif kind:find "[eEfFgG]" then
-    return ("%" .. (spec.alternate and "#" or "") .. "." .. precision_of(spec) .. kind):format(n)
+    local precision = precision_of(spec)
+    return kind:find "[gG]" and ("%" .. (spec.alternate and "#" or "") .. "." .. precision .. kind):format(n) or printing.rounded(n, precision, kind)
   end
   return nil
 end

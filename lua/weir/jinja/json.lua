@@ -27,7 +27,7 @@ local function quoted(s, options)
   run.spend_text(#s)
   s = s:gsub('[%z\1-\31"\\]', function(c) return escapes[c] or ("\\u%04x"):format(c:byte()) end)
   if options.ensure_ascii then
-    s = s:gsub("[\192-\255][\128-\191]*", escape_wide)
+    s = s:gsub("\127", "\\u007f"):gsub("[\192-\255][\128-\191]*", escape_wide)
   end
   return '"' .. s .. '"'
 end

@@ -24,13 +24,11 @@ local parse_target
 -- One target: a name, name.attribute (in set), or targets in brackets.
 local function single_target(self, namespaces)
   local line = self.lexer.line
-  if self:is "(" or self:is "[" then
-    local close = self:is "(" and ")" or "]"
-    self:advance()
+  if self:skip "(" then
     self:enter()
     local node = parse_target(self, namespaces)
     self:leave()
-    self:expect(close)
+    self:expect ")"
     return node.kind == "tuple" and node or self:node("tuple", line, {items = {node}})
   end
   local node = self:target_name()
@@ -45,7 +43,7 @@ function parse_target(self, namespaces)
   repeat
     items[#items + 1] = single_target(self, namespaces)
     is_tuple = is_tuple or self:is ","
-  until not self:skip "," or not (self:is "name" or self:is "(" or self:is "[") or self:is("name", "in")
+  until not self:skip "," or not (self:is "name" or self:is "(") or self:is("name", "in")
   return is_tuple and self:node("tuple", line, {items = items}) or items[1]
 end
 

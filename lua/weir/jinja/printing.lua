@@ -39,6 +39,20 @@ function printing.float(x)
   return sign .. digits:sub(1, exponent + 1) .. "." .. digits:sub(exponent + 2)
 end
 
+--- A number with so many digits behind the point, halves to even (LuaJIT's string.format rounds them up).
+-- @tparam number x
+-- @tparam number digits up to 98
+-- @tparam string kind "f", "F", "e" or "E"
+function printing.rounded(x, digits, kind)
+  local rounded = ("%." .. digits .. kind):format(x)
+  local exact = ("%." .. math.min(digits + 40, 99) .. kind):format(x)
+  local head, last, tail, exponent = exact:match("^(%-?%d+%.?" .. ("%d"):rep(digits) .. ")%.?(%d)(%d*)(.*)$")
+  if last == "5" and not tail:find "[1-9]" and head:find "[02468]%.?$" then
+    return (digits == 0 and head:gsub("%.$", "") or head) .. exponent
+  end
+  return rounded
+end
+
 --- A number as text; nil for what is none (booleans too).
 function printing.number(v)
   if type(v) == "boolean" then

@@ -115,8 +115,7 @@ local function split_words(self, most)
   run.spend(#raw(self) / 4)
   for i, word in ipairs(words) do
     if i > most then
-      local _, last = characters.strip(raw(self), nil, false, true)
-      list[i] = text.sub(self, word[1], last)
+      list[i] = text.sub(self, word[1], #raw(self))
       break
     end
     list[i] = text.sub(self, word[1], word[2])
@@ -129,8 +128,7 @@ local function rsplit_words(self, most)
   run.spend(#raw(self) / 4)
   local joined = #words - most
   if joined >= 1 then
-    local first = characters.strip(raw(self), nil, true, false)
-    list[1] = text.sub(self, first, words[joined][2])
+    list[1] = text.sub(self, 1, words[joined][2])
   end
   for i = math.max(joined, 0) + 1, #words do
     list[#list + 1] = text.sub(self, words[i][1], words[i][2])

@@ -38,40 +38,25 @@ local function title(v)
   return text.like(v, done)
 end
 
--- Bytes between two bytes of s that are no "\n", as text.split("\n") has them: array of {first, last}.
-local function newline_split(s)
-  local lines, at = {}, 1
-  while true do
-    local mark = s:find("\n", at, true)
-    lines[#lines + 1] = {at, (mark or #s + 1) - 1}
-    if not mark then
-      return lines
-    end
-    at = mark + 1
-  end
-end
-
+-- Lines go on to be lines: any line end becomes "\n", as jinja2 has it.
 local function indent(v, width, first, blank)
   v = str(v)
-  local pad
-  if width ~= nil and text.is(width) then
-    pad = width
-  else
-    pad = text.spaces(signature.int(width, "indent", 4))
+  local pad = width ~= nil and text.is(width) and width or text.spaces(signature.int(width, "indent", 4))
+  local s, newline, pieces = raw(v), text.literal "\n", {}
+  local lines = characters.lines(s)
+  local last = lines[#lines]
+  if not last or last[3] > last[2] then
+    lines[#lines + 1] = {#s + 1, #s}
   end
-  local s = raw(v)
-  local lines, pieces = newline_split(s), {}
-  if s:sub(-1) == "\n" then
-    lines[#lines] = nil -- str.splitlines has no empty line at the end
-  end
-  run.spend(#lines)
+  run.spend(#s / 16 + #lines)
   for i, line in ipairs(lines) do
-    local empty = line[2] < line[1]
-    if i == 1 and flag(first) or i > 1 and (flag(blank) or not empty) then
+    if i > 1 then
+      pieces[#pieces + 1] = newline
+    end
+    if i == 1 and flag(first) or i > 1 and (flag(blank) or line[2] >= line[1]) then
       pieces[#pieces + 1] = pad
     end
-    local last = i == #lines and #s or line[2] + 1
-    pieces[#pieces + 1] = text.sub(v, line[1], last)
+    pieces[#pieces + 1] = text.sub(v, line[1], line[2])
   end
   return text.concat(pieces)
 end
@@ -164,7 +149,7 @@ local function urlencode(v)
   end
   local pieces = {}
   local function add(key, value)
-    pieces[#pieces + 1] = percent_encode(key, "") .. "=" .. percent_encode(value, "")
+    pieces[#pieces + 1] = (percent_encode(key, "") .. "=" .. percent_encode(value, "")):gsub("%%20", "+")
   end
   if values.class(v) == values.Dict then
     values.each(v, add)
