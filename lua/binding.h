@@ -268,6 +268,7 @@ void open_statistics(lua_State *L, binding *b);
 void open_file(lua_State *L, binding *b);
 void open_convert(lua_State *L, binding *b);
 void open_source(lua_State *L, binding *b);
+void open_template(lua_State *L, binding *b);
 void open_model(lua_State *L, binding *b);
 void open_bench(lua_State *L, binding *b);
 

@@ -374,6 +374,7 @@ WEIR_API int luaopen_weir_core(lua_State *L) {
     open_file(L, b);
     open_convert(L, b);
     open_source(L, b);
+    open_template(L, b);
     open_model(L, b);
     open_bench(L, b);
     return 1;

@@ -7,7 +7,7 @@ local coroutines = require "weir.coroutines"
 local errors = require "weir.errors"
 
 local commands = {
-  "run", "generate", "chat", "logits", "tokenize", "info", "models", "fetch", "convert", "make-model", "trace", "streams", "bench", "env", "help",
+  "run", "generate", "chat", "logits", "tokenize", "template", "info", "models", "fetch", "convert", "make-model", "trace", "streams", "bench", "env", "help",
 }
 
 local PATIENCE = 2 -- seconds that actors have to end when the program does

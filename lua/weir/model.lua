@@ -1,11 +1,11 @@
 --- Models: loading, generating, chatting, passes. Everything is messages to the model's actors (actors/verbs.def); this file only words them.
 -- @module weir.model
 local ffi = require "ffi"
+local chat = require "weir.chat"
 local core = require "weir.core"
 local weir = require "weir"
 local errors = require "weir.errors"
 local loops = require "weir.loops"
-local template = require "weir.template"
 local tensor = require "weir.tensor"
 
 local Model, Generation = {}, {}
@@ -63,7 +63,7 @@ local load_options = set("threads", "context", "tile", "activations", "kv", "qua
 local generate_options = set(
   "prompt", "tokens", "max_tokens", "seed", "stop", "ignore_end", "credit", "temperature", "top_k", "top_p", "min_p", "typical", "repeat_penalty",
   "frequency_penalty", "presence_penalty", "penalty_last", "logit_bias", "samplers", "logprobs")
-local chat_options = set("template", "stream")
+local chat_options = set("template", "tools", "variables", "stream")
 for name in pairs(generate_options) do
   chat_options[name] = name ~= "prompt" and name ~= "tokens" or nil
 end
@@ -292,8 +292,9 @@ function Model:complete(options)
 end
 
 --- Answers a chat.
--- @tparam table messages array of {role = "system"|"user"|"assistant", content = text}
--- @tparam[opt] table options as generate; stream = function(piece); template = function(messages) returning parts {text, special}
+-- @tparam table messages array of {role = "system"|"user"|"assistant", content = text}, with whatever else the template uses (tool_calls, ...)
+-- @tparam[opt] table options as generate; stream = function(piece); template: nil for the model's own, the name of one (of the model's file, or chatml, llama2, llama3,
+-- mistral, gemma), a template's text, or function(messages) returning parts {text, special}; tools; variables for the template (enable_thinking = false, ...)
 -- @treturn string the answer
 -- @treturn table finish
 function Model:chat(messages, options)
@@ -303,8 +304,8 @@ function Model:chat(messages, options)
   for name, value in pairs(options) do
     request[name] = value
   end
-  request.template, request.stream = nil, nil
-  request.prompt = options.template and options.template(messages) or template.render(self.info.template, messages)
+  request.template, request.tools, request.variables, request.stream = nil, nil, nil, nil
+  request.tokens = chat.tokens(self, messages, options)
   return collect(self:generate(request), options.stream)
 end
 

@@ -18,12 +18,27 @@ Talks with a model. Ctrl-C stops an answer, Ctrl-D ends. At the prompt:
   positional = {"MODEL"},
   options = args.join({
     {flags = "--system", type = "string", value = "TEXT", text = "what the model is told first"},
+    {flags = "--template", type = "string", value = "NAME|FILE", text = "chatml, llama2, llama3, mistral, gemma, another of the model's, or a file FILE.jinja"},
     {flags = "-n", type = "positive", text = "tokens of an answer at most (default: 1024)", default = 1024},
   }, args.sampling, args.load),
 }
 
 local function beginning(o)
   return o.system and {{role = "system", content = o.system}} or {}
+end
+
+-- A template's name, or a file's text; a name with a dot or slash is a file.
+local function template_of(o)
+  if not (o.template and o.template:find "[./]") then
+    return o.template
+  end
+  local file, why = io.open(o.template, "rb")
+  local text = file and file:read "*a"
+  if not text then
+    error(errors.new("ENOENT", "cannot read " .. (why or o.template)), 0)
+  end
+  file:close()
+  return text
 end
 
 -- Shows an answer as it comes; what was there is kept when Ctrl-C stops it.
@@ -75,6 +90,7 @@ end
 function chat.run(o, program)
   local request = args.sampling_options(o)
   request.max_tokens = o.n
+  request.template = template_of(o)
   local model = weir.load(o[1], args.load_options(o))
   local messages = beginning(o)
   program.attend((core.waker()))
