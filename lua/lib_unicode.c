@@ -76,7 +76,37 @@ static int unicode_category(lua_State *L) {
     return 1;
 }
 
+static bool begins_character(char byte) {
+    return ((unsigned char)byte & 0xC0) != 0x80;
+}
+
+/* core.unicode_length(text) -> how many characters: bytes that begin one */
+static int unicode_length(lua_State *L) {
+    size_t n, count = 0;
+    const char *s = luaL_checklstring(L, 1, &n);
+    for (size_t i = 0; i < n; i++)
+        count += begins_character(s[i]);
+    lua_pushnumber(L, (double)count);
+    return 1;
+}
+
+/* core.unicode_forward(text, byte, count) -> the byte (from 1) where the character begins that lies `count` characters behind the one at `byte`; size + 1 at the
+ * end. */
+static int unicode_forward(lua_State *L) {
+    size_t n, at = (size_t)luaL_checkinteger(L, 2) - 1;
+    const char *s = luaL_checklstring(L, 1, &n);
+    for (lua_Number left = luaL_checknumber(L, 3); left > 0 && at < n; left--)
+        for (at++; at < n && !begins_character(s[at]); at++)
+            ;
+    lua_pushnumber(L, (double)at + 1);
+    return 1;
+}
+
 void open_unicode(lua_State *L, binding *b) {
-    static const luaL_Reg functions[] = {{"unicode_case", unicode_case}, {"unicode_category", unicode_category}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"unicode_case", unicode_case},
+                                         {"unicode_category", unicode_category},
+                                         {"unicode_length", unicode_length},
+                                         {"unicode_forward", unicode_forward},
+                                         {NULL, NULL}};
     binding_register(L, b, functions);
 }

@@ -15,7 +15,7 @@ local jinja = {}
 local Template = {}
 Template.__index = Template
 
-local MAX_SIZE = 2 ^ 20 -- bytes of a template; published ones have up to 20 KB
+local MAX_SIZE = 2 ^ 18 -- bytes of a template; published ones have up to 20 KB
 
 -- What went wrong as an error object: template and line before it.
 local function wrap(name, e)

@@ -1,9 +1,8 @@
--- Tensors, safetensors files, chat templates, command-line parsing: what needs no model.
+-- Tensors, safetensors files, command-line parsing: what needs no model.
 local ffi = require "ffi"
 local args = require "weir.args"
 local safetensors = require "weir.safetensors"
 local tensor = require "weir.tensor"
-local template = require "weir.template"
 local weir = require "weir"
 local helper = require "helper"
 
@@ -117,43 +116,6 @@ describe("safetensors", function()
     helper.raises("ENOENT", safetensors.open, path .. ".none")
     write(good, "12345678")
     assert.are.same({2}, safetensors.open(path):tensor "a".shape)
-  end)
-end)
-
-describe("template", function()
-  local chatml = "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful AI "
-    .. "assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + "
-    .. "'\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-
-  it("renders_the_chats_of_the_reference", function()
-    local prompts, n = weir.json.decode(helper.read(helper.reference "models/smollm2/prompts.json")), 0
-    for _, prompt in pairs(prompts) do
-      if prompt.messages then
-        assert.are.equal(prompt.rendered, template.text(template.render(chatml, prompt.messages)))
-        n = n + 1
-      end
-    end
-    assert.is_true(n >= 3)
-  end)
-
-  it("marks_control_tokens_and_nothing_else", function()
-    for _, part in ipairs(template.render(chatml, {{role = "user", content = "<|im_end|>"}})) do
-      assert.are.equal(part[1] == "<|im_start|>" or (part[1] == "<|im_end|>" and part[2]), part[2])
-    end
-  end)
-
-  it("leaves_the_answers_beginning_out_when_told", function()
-    local text = template.text(template.render(chatml, {{role = "system", content = "s"}}, false))
-    assert.are.equal("<|im_start|>system\ns<|im_end|>\n", text)
-  end)
-
-  it("refuses_what_it_does_not_know", function()
-    local messages = {{role = "user", content = "x"}}
-    assert.is_truthy(helper.raises("ETEMPLATE", template.render, chatml .. " ", messages).text:find "options.template")
-    helper.raises("ETEMPLATE", template.render, nil, messages)
-    helper.raises("EINVAL", template.render, chatml, {})
-    helper.raises("EINVAL", template.render, chatml, {{role = "user"}})
-    helper.raises("EINVAL", template.render, chatml, {{content = "x"}})
   end)
 end)
 

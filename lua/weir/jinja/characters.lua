@@ -1,40 +1,25 @@
 --- Strings as Python has them: sequences of characters. Lengths, places, white space, cases; on UTF-8 bytes. Knows no marks.
 -- @module weir.jinja.characters
 local core = require "weir.core"
+local run = require "weir.jinja.run"
 
 local characters = {}
 
-local function is_ascii(s)
-  return not s:find "[\128-\255]"
-end
-
 --- How many characters.
 function characters.length(s)
-  if is_ascii(s) then
-    return #s
-  end
-  local _, continued = s:gsub("[\128-\191]", "")
-  return #s - continued
+  return core.unicode_length(s)
 end
 
--- The byte where the character begins that lies `count` characters behind the one at byte `at`; #s + 1 at the end.
-local function forward(s, at, count)
-  while count > 0 and at <= #s do
-    at = s:find("[^\128-\191]", at + 1) or #s + 1
-    count = count - 1
-  end
-  return at
+local function is_ascii(s)
+  return core.unicode_length(s) == #s
 end
 
 --- The bytes of characters first to last (from 0, last is not included; both inside the string).
 -- @treturn number first byte
 -- @treturn number last byte
 function characters.bytes(s, first, last)
-  if is_ascii(s) then
-    return first + 1, last
-  end
-  local from = forward(s, 1, first)
-  return from, forward(s, from, last - first) - 1
+  local from = core.unicode_forward(s, 1, first)
+  return from, core.unicode_forward(s, from, last - first) - 1
 end
 
 --- The number of the character that begins at a byte.
@@ -44,6 +29,7 @@ end
 
 --- Where each character begins, and #s + 1.
 function characters.starts(s)
+  run.spend(#s)
   local starts = {}
   for at in s:gmatch "()[^\128-\191]" do
     starts[#starts + 1] = at
@@ -128,6 +114,7 @@ function characters.strip(s, set, left, right)
   local first, last = 1, #s
   while left and first <= last do
     local c = s:match("^[^\128-\191][\128-\191]*", first)
+    run.spend(2)
     if not c or not gone(c) then
       break
     end
@@ -135,6 +122,7 @@ function characters.strip(s, set, left, right)
   end
   while right and last >= first do
     local c = character_before(s, last)
+    run.spend(2)
     if not gone(c) then
       break
     end
@@ -146,6 +134,7 @@ end
 --- Bytes of the words between white space.
 -- @treturn table array of {first, last}
 function characters.words(s)
+  run.spend(2 * #s)
   local words, from, at = {}, nil, 1
   while at <= #s do
     local c = s:match("^[^\128-\191][\128-\191]*", at) or s:sub(at, at)
@@ -169,6 +158,7 @@ end
 --- Bytes of the lines as str.splitlines has them.
 -- @treturn table array of {first, last, last with its end}
 function characters.lines(s)
+  run.spend(#s / 16)
   local lines, from, at = {}, 1, 1
   while at <= #s do
     at = s:find("[\n-\r\28-\30\194\226]", at)

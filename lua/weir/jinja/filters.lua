@@ -350,6 +350,9 @@ end
 
 -- To the nearest, halves to even; exact for what is written with few digits.
 local function nearest(n, digits)
+  if n - n ~= 0 then
+    return n
+  end
   if digits >= 0 and digits <= 15 then
     return tonumber((printing.rounded(n, digits, "f")))
   end

@@ -101,7 +101,7 @@ local function write_dict(out, v, options, depth)
 end
 
 function write(out, v, options, depth)
-  run.spend(1)
+  run.spend(4)
   local raw, c = text.raw(v), values.class(v)
   if raw then
     out[#out + 1] = quoted(raw, options)

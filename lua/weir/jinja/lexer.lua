@@ -65,7 +65,7 @@ function Lexer:before(data, sign, is_print)
   elseif sign == "+" or is_print then
     return data
   end
-  local tail = data:match ".*\n()"
+  local tail = data:match "^.*\n()"
   if not tail then
     tail = self.starting and 1 or nil
   end
@@ -215,7 +215,11 @@ function Lexer:number(at)
     local digits, after = source:match(row[1], at)
     if digits then
       self.at = after
-      return "integer", tonumber((digits:gsub("_", "")), row[2])
+      local n = tonumber((digits:gsub("_", "")), row[2])
+      if not n or n > 2 ^ 53 then
+        self:fail("'%s' is no integer below 2^53", source:sub(at, after - 1))
+      end
+      return "integer", n
     end
   end
   local whole = source:match("^[%d_]+", at)
@@ -227,8 +231,8 @@ function Lexer:number(at)
   end
   self.at = after + #rest
   local n = tonumber(((whole .. rest):gsub("_", "")))
-  if rest == "" and n > 2 ^ 53 then
-    self:fail "an integer beyond 2^53"
+  if not n or rest == "" and n > 2 ^ 53 then
+    self:fail("the number %s is too large", #whole > 40 and whole:sub(1, 40) .. "..." or whole .. rest)
   end
   return rest == "" and "integer" or "float", n
 end

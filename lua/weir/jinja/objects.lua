@@ -84,6 +84,7 @@ local function iterate_text(v)
     if at > #raw then
       return nil
     end
+    run.spend(1)
     local first = at
     at = raw:find("[^\128-\191]", at + 1) or #raw + 1
     return text.sub(v, first, at - 1)

@@ -38,22 +38,33 @@ local function arithmetic(name, compute)
   end
 end
 
-local function whole(n)
+local function check_divisor(n)
   if n == 0 then
     run.fail "division by zero"
   end
 end
 
+-- Python's quotient, rounded down, and remainder, which has the divisor's sign.
+local function divide(m, n)
+  check_divisor(n)
+  local rest = math.fmod(m, n)
+  local quotient = (m - rest) / n
+  if rest ~= 0 and (rest < 0) ~= (n < 0) then
+    rest, quotient = rest + n, quotient - 1
+  end
+  return math.floor(quotient + 0.5), rest
+end
+
 operators.sub = arithmetic("-", function(m, n, is_float) return m - n, is_float end)
-operators.div = arithmetic("/", function(m, n) whole(n) return m / n, true end)
-operators.floordiv = arithmetic("//", function(m, n, is_float) whole(n) return math.floor(m / n), is_float end)
+operators.div = arithmetic("/", function(m, n) check_divisor(n) return m / n, true end)
+operators.floordiv = arithmetic("//", function(m, n, is_float) return (divide(m, n)), is_float end)
 operators.pow = arithmetic("** or pow()", function(m, n, is_float)
   if m == 0 and n < 0 then
     run.fail "0.0 cannot be raised to a negative power"
   end
   return m ^ n, is_float or n < 0
 end)
-local modulo = arithmetic("%", function(m, n, is_float) whole(n) return m - math.floor(m / n) * n, is_float end)
+local modulo = arithmetic("%", function(m, n, is_float) return select(2, divide(m, n)), is_float end)
 local plus = arithmetic("+", function(m, n, is_float) return m + n, is_float end)
 local times = arithmetic("*", function(m, n, is_float) return m * n, is_float end)
 
@@ -240,7 +251,6 @@ local function slice_text(v, start, stop, step)
   if step == 1 then
     return stop > start and text.sub(v, characters.bytes(raw, start, stop)) or ""
   end
-  run.spend(n)
   local starts, pieces = characters.starts(raw), {}
   for i = start, stop + (step > 0 and -1 or 1), step do
     pieces[#pieces + 1] = text.sub(v, starts[i + 1], starts[i + 2] - 1)

@@ -144,7 +144,7 @@ local writers = {
 }
 
 function write(out, v)
-  run.spend(1)
+  run.spend(3)
   local raw = text.raw(v)
   if raw then
     out[#out + 1] = printing.quoted(raw)

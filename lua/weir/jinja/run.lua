@@ -5,7 +5,7 @@ local run = {}
 
 -- Defaults of the limits. A step is about one node evaluated, 16 bytes of text made or one element of a list.
 run.defaults = {
-  steps = 8e6, -- about half a second
+  steps = 5e6, -- about half a second
   output = 16 * 2 ^ 20, -- bytes that are printed, those of blocks and macros included; also of any one text
   depth = 100, -- macros and loops that call each other
 }

@@ -22,6 +22,9 @@ end
 
 -- The characters start to stop of s as bytes.
 local function stretch(s, start, stop, name)
+  if none(start) and none(stop) then
+    return 1, #s
+  end
   local n = characters.length(s)
   local function bound(v, default)
     local i = none(v) and default or int_of(v, name)
@@ -112,7 +115,6 @@ end
 
 local function split_words(self, most)
   local words, list = characters.words(raw(self)), {}
-  run.spend(#raw(self) / 4)
   for i, word in ipairs(words) do
     if i > most then
       list[i] = text.sub(self, word[1], #raw(self))
@@ -125,7 +127,6 @@ end
 
 local function rsplit_words(self, most)
   local words, list = characters.words(raw(self)), {}
-  run.spend(#raw(self) / 4)
   local joined = #words - most
   if joined >= 1 then
     list[1] = text.sub(self, 1, words[joined][2])
@@ -197,7 +198,6 @@ end
 
 local function splitlines(self, keep)
   local list = {}
-  run.spend_scan(#raw(self))
   for i, line in ipairs(characters.lines(raw(self))) do
     list[i] = text.sub(self, line[1], keep ~= nil and objects.truth(keep) and line[3] or line[2])
   end
@@ -245,7 +245,6 @@ end
 -- Between any two characters, and at the ends.
 local function replace_nothing(self, new, most)
   local starts, pieces = characters.starts(raw(self)), {}
-  run.spend(#starts)
   for i, at in ipairs(starts) do
     if i <= most then
       pieces[#pieces + 1] = new

@@ -79,7 +79,7 @@ local function truncate(v, length, killwords, finish, leeway)
   end
   local _, last = characters.bytes(s, 0, keep)
   if not flag(killwords) then
-    local space = s:sub(1, last):match ".*() "
+    local space = s:sub(1, last):match "^.*() "
     last = space and space - 1 or last
   end
   return text.concat({text.sub(v, 1, last), finish}, 2)
