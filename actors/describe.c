@@ -18,6 +18,23 @@ static void put_text(weir_writer *w, const char *key, const char *text) {
         put_str(w, key, text, strlen(text));
 }
 
+/* The named templates: a map of name to text. */
+static void put_templates(weir_writer *w, const weir__source *src) {
+    weir__string name, text;
+    char key[128];
+    weir__write_key(w, "templates");
+    weir_write_map(w);
+    for (uint32_t i = 0; weir__source_template_name(src, i, &name); i++) {
+        if (name.size >= sizeof key)
+            continue;
+        memcpy(key, name.data, name.size);
+        key[name.size] = 0;
+        if (weir__source_template(src, key, &text))
+            put_str(w, key, text.data, text.size);
+    }
+    weir_write_close(w);
+}
+
 static void put_source(weir_writer *w, const weir__source *src) {
     weir__value name;
     weir__string text;
@@ -26,6 +43,7 @@ static void put_source(weir_writer *w, const weir__source *src) {
         put_str(w, "name", name.text.data, name.text.size);
     if (weir__source_template(src, NULL, &text))
         put_str(w, "template", text.data, text.size);
+    put_templates(w, src);
 }
 
 static void put_tokenizer(weir_writer *w, const weir__tokenizer *t) {

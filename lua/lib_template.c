@@ -12,7 +12,7 @@ typedef struct opened {
     weir__tokenizer *tokenizer;
 } opened;
 
-static const char metatable[] = "weir.source";
+static const char metatable[] = "weir.template";
 
 static void opened_drop(holder *h) {
     opened *o = (opened *)h;
