@@ -72,12 +72,13 @@ static int make_model(lua_State *L) {
     return finish(L, &l, code, e);
 }
 
-/* core.convert(in, out, type or nil, progress or nil) -> matrices that keep their type because their rows are no whole blocks */
+/* core.convert(in, out, type or nil, progress or nil, most bytes of weights in a file or nil) -> matrices that keep their type because their rows are no whole blocks */
 static int convert(lua_State *L) {
     listener l = listener_at(L, 4);
     weir_error *e = NULL;
     const char *in = luaL_checkstring(L, 1), *out = luaL_checkstring(L, 2), *type = luaL_optstring(L, 3, NULL);
-    weir__convert_options o = {.type = type ? weir_type_find(type) : -1, .progress = tell, .data = &l};
+    weir__convert_options o = {
+        .type = type ? weir_type_find(type) : -1, .shard_bytes = (uint64_t)luaL_optnumber(L, 5, 0), .progress = tell, .data = &l};
     int code = weir__convert(system_of(L, binding_of(L)), in, out, &o, &e);
     if (code || l.failed)
         return finish(L, &l, code, e);

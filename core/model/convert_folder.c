@@ -1,14 +1,11 @@
-/* convert_folder.c: a converted checkpoint as a folder: model.safetensors, config.json, and the files of the tokeniser. */
+/* convert_folder.c: a converted checkpoint as a folder: weights, config.json, and the files of the tokeniser. */
 #include "convert_internal.h"
 
 #include "../text/json_write.h"
-#include "output.h"
 #include "safetensors_writer.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* What transformers calls the class that runs a family's checkpoints. */
 static void put_class(weir__json_writer *w, const char *family) {
@@ -86,20 +83,7 @@ static const char *dtype_of(const weir__conversion *c) {
     return "float32";
 }
 
-static int write_text(weir__conversion *c, const char *path, const char *text, size_t size, weir_error **error) {
-    weir__output o = {0};
-    int code = weir__output_open(c->system, path, &o, error);
-    if (!code)
-        code = weir__output_write(&o, text, size, error);
-    if (!code)
-        code = weir__output_close(&o, error);
-    if (!code)
-        code = weir__output_publish(&o, error);
-    weir__output_fini(&o);
-    return code;
-}
-
-static int write_config(weir__conversion *c, const char *path, weir_error **error) {
+static void put_config(const weir__conversion *c, weir__safetensors_writer *to) {
     weir__json_writer w;
     weir__json_write_init(&w, c->system, 2);
     weir__json_write_open(&w, '{');
@@ -113,9 +97,11 @@ static int write_config(weir__conversion *c, const char *path, weir_error **erro
     weir__json_write_key(&w, "torch_dtype", 11);
     weir__json_write_string(&w, dtype_of(c), strlen(dtype_of(c)));
     weir__json_write_close(&w, '}');
-    int code = w.code ? weir_fail(error, w.code, "%s: no memory", path) : write_text(c, path, w.text, w.size, error);
+    if (w.code)
+        weir__safetensors_fail(to, w.code, "config.json");
+    else
+        weir__safetensors_put_file(to, "config.json", w.text, w.size);
     weir__json_write_fini(&w);
-    return code;
 }
 
 static int put_bytes(void *sink, const void *bytes, size_t size) {
@@ -123,11 +109,13 @@ static int put_bytes(void *sink, const void *bytes, size_t size) {
     return WEIR_OK;
 }
 
-static int write_weights(weir__conversion *c, const char *path, weir_error **error) {
+static int write_folder(weir__conversion *c, const char *out, weir_error **error) {
     weir__safetensors_writer *w;
-    int code = weir__safetensors_create(c->system, path, &w, error);
+    int code = weir__safetensors_create(c->system, out, c->options->shard_bytes, &w, error);
     if (code)
         return code;
+    if (c->family)
+        put_config(c, w);
     for (size_t i = 0; i < c->n; i++)
         weir__safetensors_put_tensor(w, c->items[i].name, c->items[i].type, c->items[i].n_dims, c->items[i].dims);
     for (size_t i = 0; i < c->n && !code; i++)
@@ -147,19 +135,8 @@ static int check_scaling(weir__conversion *c, weir_error **error) {
 }
 
 int weir__convert_to_folder(weir__conversion *c, const char *out, weir_error **error) {
-    char path[4096];
     int code = check_scaling(c, error);
     if (!code)
         code = weir__convert_list(c, WEIR__FORMAT_SAFETENSORS, error);
-    if (code)
-        return code;
-    if (mkdir(out, 0777) != 0 && errno != EEXIST)
-        return weir_fail(error, WEIR_EIO, "%s: %s", out, strerror(errno));
-    if (snprintf(path, sizeof path, "%s/model.safetensors", out) >= (int)sizeof path)
-        return weir_fail(error, WEIR_EINVAL, "%s: path too long", out);
-    code = write_weights(c, path, error);
-    snprintf(path, sizeof path, "%s/config.json", out);
-    if (!code && c->family)
-        code = write_config(c, path, error);
-    return code;
+    return code ? code : write_folder(c, out, error);
 }

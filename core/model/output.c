@@ -47,6 +47,10 @@ int weir__output_write(weir__output *o, const void *bytes, size_t n, weir_error 
     return WEIR_OK;
 }
 
+int weir__output_seek(weir__output *o, uint64_t at, weir_error **error) {
+    return lseek(o->fd, (off_t)at, SEEK_SET) >= 0 ? WEIR_OK : weir_fail(error, WEIR_EIO, "%s: %s", o->path, strerror(errno));
+}
+
 int weir__output_close(weir__output *o, weir_error **error) {
     int closed = o->fd >= 0 ? close(o->fd) : 0;
     o->fd = -1;

@@ -14,6 +14,8 @@ typedef struct weir__output {
 int weir__output_open(weir_system *s, const char *path, weir__output *o, weir_error **error);
 /* EIO: the disk is full, ... */
 int weir__output_write(weir__output *o, const void *bytes, size_t n, weir_error **error);
+/* Bytes that follow go to this place. EIO. */
+int weir__output_seek(weir__output *o, uint64_t at, weir_error **error);
 /* No more bytes come. EIO. */
 int weir__output_close(weir__output *o, weir_error **error);
 /* Closes it if it is open and gives it its name, in place of what is there. EIO: it stays under the temporary name. */

@@ -13,12 +13,7 @@ enum {
     DIGITS = 18
 }; /* bytes of the header's length; of a name in an error; of a count that surely fits 63 bits */
 
-/* GGUF's number, or one of weir's own. */
-static const struct {
-    const char *name, *shown;
-    int type;
-    unsigned bits;
-} types[] = {
+static const weir__safetensors_type types[] = {
     {"F32", "f32", WEIR_F32, 32},    {"F16", "f16", WEIR_F16, 16},    {"BF16", "bf16", WEIR_BF16, 16}, {"I8", "i8", 24, 8},
     {"I16", "i16", 25, 16},          {"I32", "i32", 26, 32},          {"I64", "i64", 27, 64},          {"F64", "f64", 28, 64},
     {"U8", "u8", 1000, 8},           {"U16", "u16", 1001, 16},        {"U32", "u32", 1002, 32},        {"U64", "u64", 1003, 64},
@@ -26,13 +21,10 @@ static const struct {
     {"F8_E8M0", "f8_e8m0", 1008, 8}, {"F6_E2M3", "f6_e2m3", 1009, 6}, {"F6_E3M2", "f6_e3m2", 1010, 6}, {"F4", "f4", 1011, 4},
 };
 
-const char *weir__safetensors_type(int type, unsigned *bits) {
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (types[i].type != type)
-            continue;
-        *bits = types[i].bits;
-        return types[i].shown;
-    }
+const weir__safetensors_type *weir__safetensors_type_get(int type) {
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].type == type)
+            return &types[i];
     return NULL;
 }
 
@@ -115,7 +107,7 @@ static bool read_type(weir__json *j, entry *e) {
     if (!weir__json_string(j, &name))
         return false;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (!weir__json_equal(name, types[i].name))
+        if (!weir__json_equal(name, types[i].dtype))
             continue;
         e->type = types[i].type;
         e->bits = types[i].bits;

@@ -6,9 +6,6 @@
 #include "file.h"
 #include "source.h"
 
-/* Types that GGUF has no number for: weir lists them and does not run them. */
-enum { WEIR__SAFETENSORS_TYPES = 1000 };
-
 typedef struct weir__safetensors {
     weir_system *system;
     weir__file file;       /* `path` is owned; closed: made from memory */
@@ -26,7 +23,11 @@ WEIR_API int weir__safetensors_parse(weir_system *s, const char *name, const voi
                                      weir__safetensors **out, weir_error **error);
 WEIR_API void weir__safetensors_free(weir__safetensors *st); /* NULL does nothing */
 
-/* Name and bits of a type's elements; NULL: no type of safetensors. `type` is GGUF's number where it has one. */
-const char *weir__safetensors_type(int type, unsigned *bits);
+typedef struct weir__safetensors_type {
+    const char *dtype, *name; /* "F8_E4M3" in files, "f8_e4m3" where weir shows it */
+    int type;                 /* GGUF's number where it has one */
+    unsigned bits;            /* of an element */
+} weir__safetensors_type;
+const weir__safetensors_type *weir__safetensors_type_get(int type); /* NULL: no type of safetensors */
 
 #endif

@@ -1,4 +1,5 @@
-/* safetensors_writer.h: writes one safetensors file, whole or not at all. Errors stick: the first one comes out of finish. */
+/* safetensors_writer.h: writes a checkpoint of safetensors: one file or shards with an index, and the texts that stand beside them (config.json, ...). Knows no
+ * family and no JSON of the caller's. */
 #ifndef WEIR_SAFETENSORS_WRITER_H
 #define WEIR_SAFETENSORS_WRITER_H
 
@@ -6,12 +7,20 @@
 
 typedef struct weir__safetensors_writer weir__safetensors_writer;
 
-int weir__safetensors_create(weir_system *s, const char *path, weir__safetensors_writer **out, weir_error **error);
-/* Announces a tensor of f32, f16 or bf16; dims[0] is the row length. Its data is written in the same order after the last announcement. */
-void weir__safetensors_put_tensor(weir__safetensors_writer *w, const char *name, int type, unsigned n_dims, const int64_t *dims);
-void weir__safetensors_put_data(weir__safetensors_writer *w, const void *data, size_t size);
-/* The writer is freed. EINVAL: data and announcements differ; EIO, ENOMEM. */
-int weir__safetensors_finish(weir__safetensors_writer *w, weir_error **error);
-void weir__safetensors_abort(weir__safetensors_writer *w);
+/* Into a folder, which is made if need be: model.safetensors, or shards of at most shard_bytes of data (a larger tensor is alone) and their index; 0: one file.
+ * Everything has temporary names until finish. EINVAL: the folder has a checkpoint; ENOMEM, EIO. */
+WEIR_API int weir__safetensors_create(weir_system *s, const char *folder, uint64_t shard_bytes, weir__safetensors_writer **out,
+                                      weir_error **error);
+/* A file beside the weights: "config.json". Before the data, or when all of it was written. */
+WEIR_API void weir__safetensors_put_file(weir__safetensors_writer *w, const char *name, const void *bytes, size_t size);
+/* Announces a tensor of a type that safetensors has; dims[0] is the row length. Names differ (the caller's to see to). Its data is written in the same order
+ * with put_data after the last announcement. */
+WEIR_API void weir__safetensors_put_tensor(weir__safetensors_writer *w, const char *name, int type, unsigned n_dims, const int64_t *dims);
+WEIR_API void weir__safetensors_put_data(weir__safetensors_writer *w, const void *data, size_t size);
+/* An error of the caller's, which comes out of finish. */
+void weir__safetensors_fail(weir__safetensors_writer *w, int code, const char *what);
+/* Errors stick and come out here; the writer is freed. EINVAL: what was announced cannot be written. A failed write leaves nothing that was not there. */
+WEIR_API int weir__safetensors_finish(weir__safetensors_writer *w, weir_error **error);
+WEIR_API void weir__safetensors_abort(weir__safetensors_writer *w); /* NULL does nothing */
 
 #endif

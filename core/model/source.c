@@ -112,10 +112,9 @@ int weir__source_each(const weir__source *src, weir__setting_fn *fn, void *data,
 }
 
 const char *weir__tensor_type_name(int type) {
-    unsigned bits;
     const weir_type_info *info = weir_type_any(type);
-    const char *name = info ? info->name : weir__safetensors_type(type, &bits);
-    return name ? name : "unknown";
+    const weir__safetensors_type *other = weir__safetensors_type_get(type);
+    return info ? info->name : other ? other->name : "unknown";
 }
 
 size_t weir__source_tensor_count(const weir__source *src) {

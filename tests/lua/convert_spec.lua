@@ -90,6 +90,23 @@ describe("convert", function()
     assert.is_true(logits(out) == logits(source))
   end)
 
+  it("shards_are_cut_as_asked_and_are_the_same_model", function()
+    local source, out = temporary ".gguf", temporary ""
+    must("make-model", "--layers", "2", "--hidden", "256", "--heads", "4", "--kv-heads", "2", "--ffn", "512", "--vocab", "1000", "--type", "f16", source)
+    must("convert", source, out, "--shard-size", "1")
+    assert.is_truthy(io.open(out .. "/model.safetensors.index.json"))
+    assert.is_nil(io.open(out .. "/model.safetensors"))
+    assert.is_true(logits(out, float) == logits(source, float))
+  end)
+
+  it("a_folder_that_has_a_model_is_not_written_over", function()
+    local out = temporary ""
+    must("convert", folder_of "qwen2", out, "--type", "f16")
+    local code, output = run("convert", folder_of "llama", out)
+    assert.are.equal(1, code)
+    assert.is_truthy(output:find("found a checkpoint there", 1, true))
+  end)
+
   it("a_wrong_type_is_wrong_use", function()
     assert.are.equal(2, (run("convert", "a", "b", "--type", "q4_k")))
   end)

@@ -5,7 +5,7 @@ local progress = require "weir.progress"
 
 local convert = {
   summary = "write a model in another format or weight type",
-  usage = "IN OUT [--type TYPE] [--tokenizer FILE]",
+  usage = "IN OUT [--type TYPE] [--shard-size MB] [--tokenizer FILE]",
   help = "IN is a GGUF file (or any part of a split one), a folder of safetensors, a name kept by `weir fetch`, or a checkpoint of llama2.c (.bin).\n"
     .. "OUT is a GGUF file if its name ends in .gguf, else a folder that gets model.safetensors and config.json.\n"
     .. "Matrices become TYPE where their rows are whole blocks of it: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0; the bytes are those of the reference.\n"
@@ -13,6 +13,7 @@ local convert = {
   positional = {"IN", "OUT"},
   options = {
     {flags = "--type", type = "f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0", text = "of the matrices"},
+    {flags = "--shard-size", type = "positive", value = "MB", text = "safetensors: cut the weights into files of at most so many megabytes (default: one file)"},
     {flags = "--tokenizer", type = "string", value = "FILE", text = "vocabulary of a llama2.c checkpoint (default: tok*.bin or tokenizer.bin beside it)"},
   },
 }
@@ -33,7 +34,7 @@ function convert.run(o)
   end
   local tell, done = progress.line("writing " .. o[2])
   local ok, kept = pcall(function()
-    return core.convert(core.model_locate(o[1]), o[2], o.type, tell)
+    return core.convert(core.model_locate(o[1]), o[2], o.type, tell, o.shard_size and o.shard_size * 1e6)
   end)
   done()
   if not ok then
