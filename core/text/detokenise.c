@@ -29,6 +29,8 @@ static void done(piece *p) {
 }
 
 static void replace(piece *p, weir__string pattern, weir__string content) {
+    if (p->now.size == 0)
+        return;
     const char *at = p->now.data, *end = at + p->now.size;
     while (at < end) {
         const char *found = memmem(at, (size_t)(end - at), pattern.data, pattern.size);
