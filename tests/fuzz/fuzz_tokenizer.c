@@ -170,6 +170,8 @@ static weir__tokenizer *make(int model, size_t normaliser, size_t pretokeniser, 
     v.merges = merges;
     v.n_merges = n_merges;
     v.added = added;
+    for (size_t i = 0; i < n_added && normaliser == 0 && pretokeniser == 0; i++)
+        added[i].lstrip = added[i].rstrip = false; /* white space that a token takes does not come back */
     v.n_added = n_added;
     v.normaliser = (weir__steps){before, n};
     v.pretokeniser = (weir__steps){cuts, m};
