@@ -1,7 +1,7 @@
 /* onig.c: from Oniguruma's syntax (github.com/kkos/oniguruma/blob/master/doc/RE, Ruby's) to PCRE2's, where they differ:
  *
  * - a class may hold classes ([a[bc]] is a union) and intersections ([a-z&&[^aeiou]]);
- * - \s is White_Space (PCRE2's also has U+180E), \w has marks and connecting punctuation, \h is a hexadecimal digit, \uHHHH a code point.
+ * - \s is White_Space (PCRE2's also has U+180E), \w is Alphabetic, marks, Nd and Pc, \h is a hexadecimal digit, \uHHHH a code point.
  *
  * A pattern that is one repeated class up to an end of line, C+$, is looked for only where a run of C begins: it would else be tried at each character of each run
  * of C, each try as long as the run. */
@@ -12,8 +12,11 @@
 
 /* The inside of classes. */
 #define SPACE "\\t-\\r\\x{85}\\p{Z}"
-#define WORD "\\p{L}\\p{M}\\p{Nd}\\p{Pc}"
+#define WORD                                                                                                                               \
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}" /* Alphabetic, and marks */
 #define HEX "0-9a-fA-F"
+/* What \w matches besides outside of classes: Oniguruma has a table of its own for Latin-1. */
+#define LATIN1_WORD "\\xB2\\xB3\\xB9\\xBC-\\xBE"
 
 typedef struct translator {
     weir_system *system;
@@ -82,7 +85,7 @@ static void escape(translator *t, bool inside) {
     if (class && !(inside && negated && c != 'H')) {
         puts_(t, inside ? "" : negated ? "[^" : "[");
         puts_(t, class);
-        puts_(t, inside ? "" : "]");
+        puts_(t, inside ? "" : c == 'w' || c == 'W' ? LATIN1_WORD "]" : "]");
     } else {
         put(t, t->in.data + t->at, t->in.size - t->at < 2 ? 1 : 2);
     }

@@ -93,7 +93,7 @@ bool weir__is_other(int32_t c) {
     if (c < 0)
         return false;
     int k = category(c);
-    return k == UTF8PROC_CATEGORY_CN || k >= UTF8PROC_CATEGORY_CC;
+    return k >= UTF8PROC_CATEGORY_CC;
 }
 
 bool weir__is_ideograph(int32_t c) {

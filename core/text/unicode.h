@@ -16,7 +16,7 @@ bool weir__is_punctuation(int32_t c); /* P*, and the rest of ASCII's signs: $+<=
 bool weir__is_word(int32_t c);        /* \w of Rust's regex: Alphabetic, M*, Nd, Pc, joiners */
 bool weir__is_mark(int32_t c);        /* M* */
 bool weir__is_nonspacing(int32_t c);  /* Mn */
-bool weir__is_other(int32_t c);       /* C*, unassigned included */
+bool weir__is_other(int32_t c);       /* Cc, Cf, Cs, Co */
 bool weir__is_ideograph(int32_t c);   /* BertNormalizer's Chinese characters */
 
 int32_t weir__char_lower(int32_t c); /* the simple mapping */
