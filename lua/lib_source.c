@@ -1,6 +1,7 @@
 /* lib_source.c: checkpoints of either format for tools: what is in one, whether weir runs it, its tokeniser, and conversion. Blocks on files: for main chunks of
  * programs, not for actors. */
 #include <string.h>
+#include <time.h>
 
 #include "../core/model/model.h"
 #include "binding.h"
@@ -259,6 +260,17 @@ static int source_info(lua_State *L) {
     return 1;
 }
 
+/* The tokeniser at a path, which need not have weights; held by the value on top of the stack. */
+static const weir__tokenizer *open_tokenizer(lua_State *L, binding *b, const char *path) {
+    opened *o = opened_nothing(L, b);
+    weir_error *e = NULL;
+    if (weir__tokenizer_open(system_of(L, b), path, &o->tokenizer, &e) != WEIR_OK)
+        raise_error(L, e);
+    if (!o->tokenizer)
+        raise_code(L, WEIR_EUNSUPPORTED, "%s: there is no tokenizer", path);
+    return o->tokenizer;
+}
+
 /* core.source_tokenize(path, text, special, bounds) -> array of ids; a path without weights will do */
 static int source_tokenize(lua_State *L) {
     binding *b = binding_of(L);
@@ -266,14 +278,9 @@ static int source_tokenize(lua_State *L) {
     size_t n;
     const char *text = luaL_checklstring(L, 2, &n);
     weir__part part = {text, n, lua_toboolean(L, 3)};
-    opened *o = opened_nothing(L, b);
     weir_error *e = NULL;
     weir__ids ids = {0};
-    if (weir__tokenizer_open(system_of(L, b), path, &o->tokenizer, &e) != WEIR_OK)
-        return raise_error(L, e);
-    if (!o->tokenizer)
-        return raise_code(L, WEIR_EUNSUPPORTED, "%s: there is no tokenizer", path);
-    if (weir__tokenizer_encode(o->tokenizer, &part, 1, lua_toboolean(L, 4), &ids, &e) != WEIR_OK) {
+    if (weir__tokenizer_encode(open_tokenizer(L, b, path), &part, 1, lua_toboolean(L, 4), &ids, &e) != WEIR_OK) {
         weir__ids_free(b->system, &ids);
         return raise_error(L, e);
     }
@@ -286,8 +293,45 @@ static int source_tokenize(lua_State *L) {
     return 1;
 }
 
+/* Processor time of this thread: what else the machine does is not measured. */
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* core.tokenize_times(path, texts) -> {{seconds =, tokens =}...}: each text encoded once */
+static int tokenize_times(lua_State *L) {
+    binding *b = binding_of(L);
+    const char *path = luaL_checkstring(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    int n = (int)lua_objlen(L, 2);
+    const weir__tokenizer *t = open_tokenizer(L, b, path);
+    lua_createtable(L, n, 0);
+    for (int i = 1; i <= n; i++) {
+        weir_error *e = NULL;
+        weir__ids ids = {0};
+        weir__part part = {0};
+        lua_rawgeti(L, 2, i);
+        part.text = luaL_checklstring(L, -1, &part.size);
+        double from = seconds();
+        int code = weir__tokenizer_encode(t, &part, 1, false, &ids, &e);
+        double to = seconds(), tokens = (double)ids.size;
+        weir__ids_free(b->system, &ids);
+        lua_pop(L, 1);
+        if (code != WEIR_OK)
+            return raise_error(L, e);
+        lua_createtable(L, 0, 2);
+        set_number(L, "seconds", to - from);
+        set_number(L, "tokens", tokens);
+        lua_rawseti(L, -2, i);
+    }
+    return 1;
+}
+
 void open_source(lua_State *L, binding *b) {
-    static const luaL_Reg functions[] = {{"source_info", source_info}, {"source_tokenize", source_tokenize}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"source_info", source_info}, {"source_tokenize", source_tokenize}, {"tokenize_times", tokenize_times}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"__gc", opened_gc}, {NULL, NULL}};
     binding_register(L, b, functions);
     binding_metatable(L, b, metatable, methods);

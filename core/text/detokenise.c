@@ -29,15 +29,13 @@ static void done(piece *p) {
 }
 
 static void replace(piece *p, weir__string pattern, weir__string content) {
-    if (p->now.size == 0)
-        return;
-    const char *at = p->now.data, *end = at + p->now.size;
-    while (at < end) {
-        const char *found = memmem(at, (size_t)(end - at), pattern.data, pattern.size);
-        put(p, at, (size_t)((found ? found : end) - at));
+    for (size_t at = 0; at < p->now.size;) {
+        const char *found = memmem(p->now.data + at, p->now.size - at, pattern.data, pattern.size);
+        size_t n = found ? (size_t)(found - p->now.data) - at : p->now.size - at;
+        put(p, p->now.data + at, n);
         if (found)
             put(p, content.data, content.size);
-        at = found ? found + pattern.size : end;
+        at += n + (found ? pattern.size : 0);
     }
     done(p);
 }

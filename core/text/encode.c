@@ -70,6 +70,8 @@ static int encode_section(weir__encoder *e, weir__string text, bool first, weir_
     if (text.size == 0)
         return WEIR_OK;
     int code = weir__normalise(&e->t->normaliser, &e->work, text, &text, error);
+    if (code || text.size == 0)
+        return code;
     while (!code && trie->nodes > 0 && at < text.size) {
         weir__found f = weir__added_at(e->t, trie, text, from, at, 0);
         if (!f.added) {

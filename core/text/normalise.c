@@ -31,14 +31,14 @@ static int prepend(weir__work *w, const weir__step *step, weir__string in, weir_
 }
 
 static int replace_text(weir__work *w, const weir__step *step, weir__string in, weir__buffer *out) {
-    const char *at = in.data, *end = in.data + in.size;
     int code = WEIR_OK;
-    while (!code && at < end) {
-        const char *found = memmem(at, (size_t)(end - at), step->pattern.data, step->pattern.size);
-        code = weir__buffer_put(w->system, out, at, (size_t)((found ? found : end) - at));
+    for (size_t at = 0; !code && at < in.size;) {
+        const char *found = memmem(in.data + at, in.size - at, step->pattern.data, step->pattern.size);
+        size_t n = found ? (size_t)(found - in.data) - at : in.size - at;
+        code = weir__buffer_put(w->system, out, in.data + at, n);
         if (!code && found)
             code = weir__buffer_put(w->system, out, step->content.data, step->content.size);
-        at = found ? found + step->pattern.size : end;
+        at += n + (found ? step->pattern.size : 0);
     }
     return code;
 }

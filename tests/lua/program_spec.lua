@@ -359,6 +359,16 @@ describe("commands", function()
     assert.is_truthy(out:find "a call and reply in C to a bare function call +x %d")
   end)
 
+  it("bench_tokenize_prints_a_table_of_times", function()
+    if os.getenv "WEIR_SPEC_MODE" ~= "" then
+      return
+    end
+    local code, out = helper.weir {"bench", "tokenize", "--small", helper.root .. "/tests/data/families/llama/model.gguf"}
+    assert.are.equal(0, code)
+    assert.is_truthy(out:find "spaces, then 1 +%d+%.%d+ s +%d+")
+    assert.is_truthy(out:find "random bytes +%d")
+  end)
+
   it("bench_model_prints_speeds_and_ratios", function()
     need_model()
     -- A peer that answers as llama-bench does.

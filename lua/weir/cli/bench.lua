@@ -5,21 +5,24 @@ local quote = require "weir.shell".quote
 local weir = require "weir"
 
 local bench = {
-  summary = "measure a model (also against llama-bench programs), actors, or the loop",
-  usage = "model MODEL... [--vs LLAMA-BENCH]... [--threads 1,2] [--runs 5] | actors [NAME...] [--small] [--lang c|lua] [--workers N] | loop MODEL [--threads N]",
+  summary = "measure a model (also against llama-bench programs), actors, the loop, or tokenisers",
+  usage = "model MODEL... [--vs LLAMA-BENCH]... [--threads 1,2] [--runs 5] | actors [NAME...] [--small] [--lang c|lua] [--workers N]" ..
+    " | loop MODEL [--threads N] | tokenize [VOCABULARY...] [--small]",
   help = [[
 weir bench model measures prefill (512 tokens) and decode (128 tokens), and what a process needs that
 loads the model and runs one token: time and memory. With --vs it runs that llama-bench on the same
 file in between, run by run, and prints ratios. weir bench actors runs the
 benchmarks of the Savina suite in C and in Lua, checks what they come to, and measures what single
 messages, calls and switches cost ("rates"); spawntree needs 1.1 GB. weir bench loop measures how
-late a 5 ms timer is while a long prefill runs, and what ten idle seconds cost.]],
+late a 5 ms timer is while a long prefill runs, and what ten idle seconds cost. weir bench tokenize
+measures how long texts of 1, 2 and 4 MB of the hard kinds take (default: the vocabularies of the
+reference folder, WEIR_REFERENCE or ../shared).]],
   positional = {"WHAT", "[MODEL or NAME...]"},
   options = {
     {flags = "--vs", type = "string", value = "PATH", text = "a llama-bench to compare with, also with arguments (\"PATH -rtr 1\"); may be repeated", many = true},
     {flags = "--threads", type = "counts", text = "numbers of threads to measure (default: the processors)"},
     {flags = "--runs", type = "positive", text = "runs of each; the median and the best are printed (default: 5)", default = 5},
-    {flags = "--small", type = "flag", text = "actors: small parameters instead of the suite's"},
+    {flags = "--small", type = "flag", text = "actors: small parameters instead of the suite's; tokenize: a sixteenth of the texts"},
     {flags = "--lang", type = "c|lua", text = "actors: only those in this language"},
     {flags = "--workers", type = "count", text = "actors: spread those in C over so many worker loops (default: 0)"},
     {flags = "--child", type = "speed|start", text = "one run, as JSON (used by bench itself)"},
@@ -267,7 +270,10 @@ function bench.run(o, program)
   elseif o[1] == "loop" and o[2] and not o[3] then
     return require "weir.bench_loop".run(core.model_locate(o[2]), o.threads and o.threads[1])
   end
-  args.fail "wanted: model MODEL..., actors [NAME...], or loop MODEL"
+  if o[1] == "tokenize" then
+    return require "weir.bench_tokenize".run({unpack(o, 2)}, o)
+  end
+  args.fail "wanted: model MODEL..., actors [NAME...], loop MODEL, or tokenize [VOCABULARY...]"
 end
 
 return bench

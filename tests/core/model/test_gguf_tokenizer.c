@@ -113,7 +113,7 @@ VECTORS(vectors_of_qwen2, "ggml-vocab-qwen2", true)
 VECTORS(vectors_of_deepseek_llm, "ggml-vocab-deepseek-llm", true)
 VECTORS(vectors_of_bert_bge, "ggml-vocab-bert-bge", false) /* WordPiece keeps neither case nor spaces */
 
-static void tokenizer_C1(void **state) {
+static void tokenizer_C1_a_space_before_the_text_and_bytes_for_what_is_no_piece(void **state) {
     (void)state;
     static const int32_t want[] = {1, 910, 338, 29871, 243, 162, 169, 156, 29889, 8223};
     const char *path = weir_test_reference("vectors/ggml-vocab-llama-spm.gguf");
@@ -124,7 +124,7 @@ static void tokenizer_C1(void **state) {
     weir__tokenizer_free(t);
 }
 
-static void tokenizer_C3(void **state) {
+static void tokenizer_C3_a_space_after_a_special_piece(void **state) {
     (void)state;
     const char *path = weir_test_reference("vectors/ggml-vocab-llama-spm.gguf");
     weir_test_need(path, "the folder of reference vocabularies");
@@ -196,7 +196,7 @@ static char *smollm2_file(const char *name, size_t *size) {
     return slurp(whole ? whole : path, size);
 }
 
-static void tokenizer_C5(void **state) {
+static void tokenizer_C5_ids_of_published_texts(void **state) {
     (void)state;
     static const char *const prompts[] = {"capital", "story",    "code",        "numbers",   "unicode",
                                           "long",    "chat-sky", "chat-system", "chat-turns"};
@@ -242,6 +242,61 @@ static void a_vocabulary_of_tests_data_round_trips(void **state) {
     weir__tokenizer_free(t);
 }
 
+/* A vocabulary of the pieces "a", "b", "ab" and one merge. */
+static void put_bpe(bytes *b, const char *model, const char *pre) {
+    static const char *const pieces[] = {"a", "b", "ab"};
+    put_start(b, 0, 4);
+    put_key(b, "tokenizer.ggml.model", WEIR__GGUF_STRING);
+    put_string(b, model);
+    put_key(b, "tokenizer.ggml.pre", WEIR__GGUF_STRING);
+    put_string(b, pre);
+    put_array(b, "tokenizer.ggml.tokens", WEIR__GGUF_STRING, 3);
+    for (size_t i = 0; i < 3; i++)
+        put_string(b, pieces[i]);
+    put_array(b, "tokenizer.ggml.merges", WEIR__GGUF_STRING, 1);
+    put_string(b, "a b");
+}
+
+static void assert_refused(const char *model, const char *pre, const char *name, const char *known) {
+    bytes b;
+    weir__tokenizer *t;
+    put_bpe(&b, model, pre);
+    parsed p = parse(&b);
+    assert_int_equal(weir__gguf_tokenizer(p.file, &t, &p.error), WEIR_EUNSUPPORTED);
+    assert_non_null(strstr(weir_error_text(p.error), name));
+    assert_non_null(strstr(weir_error_text(p.error), known));
+    end(&p);
+}
+
+static void what_is_not_known_is_refused_by_its_name(void **state) {
+    (void)state;
+    assert_refused("rwkv", "gpt-2", "\"rwkv\"", "\"bert\"");
+    assert_refused("gpt2", "klingon", "\"klingon\"", "\"smollm\"");
+    assert_refused("gpt2", "", "\"\"", "\"qwen2\"");
+}
+
+static void every_pretokeniser_of_the_table_runs(void **state) {
+    (void)state;
+    static const char *const names[] = {"default",   "gpt-2",     "smollm", "starcoder",    "llama-bpe",      "llama3",
+                                        "qwen2",     "stablelm2", "gpt-4o", "deepseek-llm", "deepseek-coder", "deepseek-v3",
+                                        "tekken",    "falcon",    "bloom",  "viking",       "seed-coder",     "bailingmoe",
+                                        "command-r", "refact",    "mpt",    "olmo",         "dbrx",           "smaug-bpe"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bytes b;
+        weir__tokenizer *t = NULL;
+        put_bpe(&b, "gpt2", names[i]);
+        parsed p = parse(&b);
+        if (weir__gguf_tokenizer(p.file, &t, &p.error))
+            fail_msg("%s", weir_error_text(p.error));
+        weir__ids ids = {0};
+        assert_int_equal(weir__tokenizer_encode(t, &(weir__part){"ab1ab ab", 8, false}, 1, false, &ids, NULL), WEIR_OK);
+        assert_true(ids.size >= 3);
+        weir__ids_free(p.system, &ids);
+        weir__tokenizer_free(t);
+        end(&p);
+    }
+}
+
 static void a_file_without_a_vocabulary_has_no_tokeniser(void **state) {
     (void)state;
     bytes b;
@@ -256,9 +311,9 @@ static void a_file_without_a_vocabulary_has_no_tokeniser(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokenizer_C1),
-        cmocka_unit_test(tokenizer_C3),
-        cmocka_unit_test(tokenizer_C5),
+        cmocka_unit_test(tokenizer_C1_a_space_before_the_text_and_bytes_for_what_is_no_piece),
+        cmocka_unit_test(tokenizer_C3_a_space_after_a_special_piece),
+        cmocka_unit_test(tokenizer_C5_ids_of_published_texts),
         cmocka_unit_test(vectors_of_llama_spm),
         cmocka_unit_test(vectors_of_gpt_2),
         cmocka_unit_test(vectors_of_starcoder),
@@ -267,6 +322,8 @@ int main(void) {
         cmocka_unit_test(vectors_of_deepseek_llm),
         cmocka_unit_test(vectors_of_bert_bge),
         cmocka_unit_test(a_vocabulary_of_tests_data_round_trips),
+        cmocka_unit_test(what_is_not_known_is_refused_by_its_name),
+        cmocka_unit_test(every_pretokeniser_of_the_table_runs),
         cmocka_unit_test(a_file_without_a_vocabulary_has_no_tokeniser),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

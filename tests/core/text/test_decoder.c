@@ -223,7 +223,7 @@ static void a_stop_string_begins_where_a_character_does(void **state) {
     finish(&x);
 }
 
-static void tokenizer_C17(void **state) {
+static void tokenizer_C17_an_answer_begins_behind_its_prompt(void **state) {
     (void)state;
     stream x;
     static const int32_t prompt[] = {'H', 'i', 0xF0, 0x9F};
@@ -390,7 +390,7 @@ int main(void) {
         cmocka_unit_test(streaming_D11),
         cmocka_unit_test(the_stop_string_that_begins_first_wins),
         cmocka_unit_test(a_stop_string_begins_where_a_character_does),
-        cmocka_unit_test(tokenizer_C17),
+        cmocka_unit_test(tokenizer_C17_an_answer_begins_behind_its_prompt),
         cmocka_unit_test(tokens_outside_of_the_vocabulary_are_refused),
         cmocka_unit_test(text_given_out_is_the_text_of_all_tokens_however_it_is_split),
         cmocka_unit_test(without_memory_nothing_is_lost),

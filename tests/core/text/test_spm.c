@@ -64,7 +64,7 @@ static void what_is_no_piece_becomes_bytes(void **state) {
     assert_text(t, s, "a\xFF\xC3", mark_a, BYTE_0 + 0xFF, BYTE_0 + 0xC3);
 }
 
-static void tokenizer_C3(void **state) {
+static void tokenizer_C3_a_space_after_a_special_piece(void **state) {
     (void)state;
     /* The space goes before each text that follows a special piece, if the vocabulary wants one. */
     assert_special(t, s, "<s>a", BOS, mark_a);
@@ -79,7 +79,7 @@ static void tokenizer_C3(void **state) {
     weir__tokenizer_free(bare);
 }
 
-static void tokenizer_C15(void **state) {
+static void tokenizer_C15_a_users_text_stays_text(void **state) {
     (void)state;
     static vocab b;
     weir__tokenizer *evil;
@@ -196,8 +196,8 @@ int main(void) {
         cmocka_unit_test(the_best_score_merges_first_then_the_left),
         cmocka_unit_test(spaces_are_marks),
         cmocka_unit_test(what_is_no_piece_becomes_bytes),
-        cmocka_unit_test(tokenizer_C3),
-        cmocka_unit_test(tokenizer_C15),
+        cmocka_unit_test(tokenizer_C3_a_space_after_a_special_piece),
+        cmocka_unit_test(tokenizer_C15_a_users_text_stays_text),
         cmocka_unit_test(pieces_with_a_mark_inside_keep_texts_whole),
         cmocka_unit_test(beginning_is_added),
         cmocka_unit_test(long_runs),
