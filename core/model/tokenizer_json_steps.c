@@ -9,6 +9,7 @@ enum option_kind {
     NOTHING,   /* changes no ids and no text: offsets, tags */
     BOOLEAN,   /* bool at `offset` */
     TEXT,      /* weir__string at `offset` */
+    CHARACTER, /* the same, of one character */
     COUNT,     /* uint32_t at `offset` */
     PATTERN,   /* {"String": ...} or {"Regex": ...}: pattern, regex */
     BEHAVIOUR, /* behaviour */
@@ -63,11 +64,11 @@ static const component pretokenisers[] = {
     {"Split",
      {.kind = WEIR__SPLIT},
      {{"pattern", PATTERN, 0, true}, {"behavior", BEHAVIOUR, 0, true}, {"invert", BOOLEAN, AT(invert), false}}},
-    {"CharDelimiterSplit", {.kind = WEIR__SPLIT, .behaviour = WEIR__REMOVED}, {{"delimiter", TEXT, AT(pattern), true}}},
+    {"CharDelimiterSplit", {.kind = WEIR__SPLIT, .behaviour = WEIR__REMOVED}, {{"delimiter", CHARACTER, AT(pattern), true}}},
     {"Digits", {.kind = WEIR__DIGITS}, {{"individual_digits", BOOLEAN, AT(individual), false}}},
     {"Metaspace",
      {.kind = WEIR__METASPACE, .prepend = WEIR__PREPEND_ALWAYS, .split = true},
-     {{"replacement", TEXT, AT(content), true},
+     {{"replacement", CHARACTER, AT(content), true},
       {"add_prefix_space", PREFIX, 0, false},
       {"prepend_scheme", SCHEME, 0, false},
       {"split", BOOLEAN, AT(split), false},
@@ -85,7 +86,7 @@ static const component decoders[] = {
      {{"add_prefix_space", NOTHING, 0, false}, {"trim_offsets", NOTHING, 0, false}, {"use_regex", NOTHING, 0, false}}},
     {"Metaspace",
      {.kind = WEIR__METASPACE, .prepend = WEIR__PREPEND_ALWAYS, .split = true},
-     {{"replacement", TEXT, AT(content), true},
+     {{"replacement", CHARACTER, AT(content), true},
       {"add_prefix_space", PREFIX, 0, false},
       {"prepend_scheme", SCHEME, 0, false},
       {"split", NOTHING, 0, false},
@@ -95,7 +96,7 @@ static const component decoders[] = {
     {"Fuse", {.kind = WEIR__FUSE}, {{0}}},
     {"Strip",
      {.kind = WEIR__STRIP_DECODED},
-     {{"content", TEXT, AT(content), true}, {"start", COUNT, AT(start), true}, {"stop", COUNT, AT(stop), true}}},
+     {{"content", CHARACTER, AT(content), true}, {"start", COUNT, AT(start), true}, {"stop", COUNT, AT(stop), true}}},
     {"WordPiece",
      {.kind = WEIR__WORDPIECE_JOIN, .content = {"##", 2}, .cleanup = true},
      {{"prefix", TEXT, AT(content), false}, {"cleanup", BOOLEAN, AT(cleanup), false}}},
@@ -150,6 +151,13 @@ static int read_text(const weir__tokenizer_file *f, weir__json at, weir__string 
     return code ? code : weir__keep_text(f, text, to, error);
 }
 
+static int read_character(const weir__tokenizer_file *f, weir__json at, weir__string *to, weir_error **error) {
+    int code = read_text(f, at, to, error);
+    if (!code && (to->size == 0 || weir__utf8_step(to->data, to->size) != (int)to->size))
+        weir__json_fail(&at, WEIR_EFORMAT, "found %zu bytes, wanted one character", to->size);
+    return code ? code : at.code;
+}
+
 static int read_pattern(const weir__tokenizer_file *f, weir__json at, weir__step *step, weir_error **error) {
     static const char *const kinds[] = {"String", "Regex"};
     weir__json kind[2];
@@ -202,6 +210,8 @@ static int read_option(const weir__tokenizer_file *f, const option *o, weir__jso
         return weir__at_bool(at, to);
     case TEXT:
         return read_text(f, at, to, error);
+    case CHARACTER:
+        return read_character(f, at, to, error);
     case COUNT:
         return read_count(at, to);
     case PATTERN:

@@ -7,6 +7,9 @@
 static const uint64_t decoder_kinds = 1u << WEIR__BYTE_LEVEL | 1u << WEIR__REPLACE | 1u << WEIR__METASPACE | 1u << WEIR__BYTE_FALLBACK |
                                       1u << WEIR__FUSE | 1u << WEIR__STRIP_DECODED | 1u << WEIR__WORDPIECE_JOIN;
 
+/* Bytes that the steps may make of one piece, and of all in relation to the vocabulary's. */
+enum { PIECE_MOST = 16 * WEIR_MAX_PIECE, TEXTS_GROWTH = 4, TEXTS_ROOM = 1 << 20 };
+
 /* One piece on its way through the steps. */
 typedef struct piece {
     weir__tokenizer *t;
@@ -29,7 +32,7 @@ static void done(piece *p) {
 }
 
 static void replace(piece *p, weir__string pattern, weir__string content) {
-    for (size_t at = 0; at < p->now.size;) {
+    for (size_t at = 0; at < p->now.size && !p->code;) {
         const char *found = memmem(p->now.data + at, p->now.size - at, pattern.data, pattern.size);
         size_t n = found ? (size_t)(found - p->now.data) - at : p->now.size - at;
         put(p, p->now.data + at, n);
@@ -183,7 +186,7 @@ static void point(weir__string *texts, size_t n, const char **at) {
 }
 
 static int make_texts(weir__tokenizer *t, weir__steps steps, weir__string *texts, bool first) {
-    piece p = {.t = t, .first = first};
+    piece p = {.t = t, .first = first, .now.most = PIECE_MOST, .next.most = PIECE_MOST};
     for (p.id = 0; p.id < t->size && !p.code; p.id++)
         make_text(&p, steps, &texts[p.id]);
     weir__free(t->system, p.now.data);
@@ -193,9 +196,13 @@ static int make_texts(weir__tokenizer *t, weir__steps steps, weir__string *texts
 
 int weir__detokenise_init(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
     bool differ;
+    size_t bytes = 0;
     int code = check(t, v, &differ, error);
     if (code)
         return code;
+    for (size_t i = 0; i < t->size; i++)
+        bytes += t->pieces[i].size;
+    t->text_bytes.most = TEXTS_GROWTH * bytes + TEXTS_ROOM;
     t->texts = weir__alloc(t->system, t->size * sizeof *t->texts);
     t->firsts = differ ? weir__alloc(t->system, t->size * sizeof *t->firsts) : NULL;
     code = t->texts && (t->firsts || !differ) ? make_texts(t, v->decoder, t->texts, false) : WEIR_ENOMEM;
@@ -203,6 +210,8 @@ int weir__detokenise_init(weir__tokenizer *t, const weir__vocab *v, weir_error *
         code = make_texts(t, v->decoder, t->firsts, true);
     if (!code)
         code = weir__buffer_put(t->system, &t->text_bytes, t->strip.data, t->strip.size);
+    if (code == WEIR_ETOOBIG)
+        return weir_fail(error, code, "%s: the decoder makes pieces of %zu bytes too long", v->source, bytes);
     if (code)
         return weir_fail(error, code, "%s: tokeniser of %zu pieces", v->source, v->size);
     const char *at = t->text_bytes.data;

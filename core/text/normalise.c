@@ -45,7 +45,7 @@ static int replace_text(weir__work *w, const weir__step *step, weir__string in, 
 
 static int fail(int code, weir_error **error) {
     if (code == WEIR_ETOOBIG)
-        return weir_fail(error, code, "tokeniser: the text grows beyond %d bytes", WEIR__TEXT_MOST);
+        return weir_fail(error, code, "tokeniser: the normaliser makes the text more than %d times as long", WEIR__GROWTH);
     return code ? weir_fail(error, code, "tokeniser") : WEIR_OK;
 }
 
@@ -217,6 +217,8 @@ static int run_simple(weir__work *w, const weir__step *step, weir__string *text)
 
 int weir__normalise(const weir__ops *o, weir__work *w, weir__string in, weir__string *out, weir_error **error) {
     int code = WEIR_OK;
+    size_t most = in.size < WEIR__TEXT_MOST / WEIR__GROWTH ? in.size * WEIR__GROWTH + WEIR__GROWTH_ROOM : WEIR__TEXT_MOST;
+    w->text[0].most = w->text[1].most = most;
     for (size_t i = 0; i < o->size && !code; i++) {
         const weir__step *step = &o->steps[i];
         if (step->kind != WEIR__CHARSMAP && !o->patterns[i]) {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 int weir__buffer_put(weir_system *s, weir__buffer *b, const char *data, size_t size) {
-    if (size > WEIR__TEXT_MOST - b->size)
+    size_t most = b->most > 0 ? b->most : WEIR__TEXT_MOST;
+    if (b->size > most || size > most - b->size)
         return WEIR_ETOOBIG;
     if (weir__grow(s, &b->data, &b->room, b->size + size, 1))
         return WEIR_ENOMEM;

@@ -6,10 +6,15 @@
 #include "regex.h"
 
 enum { WEIR__TEXT_MOST = INT32_MAX }; /* bytes of a text inside the pipeline: a cut has 31 bits for its size */
+enum {
+    WEIR__GROWTH = 32, /* how much longer normalisers may make a text; NFKD makes one character 11 times as long */
+    WEIR__GROWTH_ROOM = 64 << 10,
+};
 
 typedef struct weir__buffer {
     char *data;
     size_t size, room;
+    size_t most; /* bytes; 0: WEIR__TEXT_MOST. Files make texts grow as they like */
 } weir__buffer;
 int weir__buffer_put(weir_system *s, weir__buffer *b, const char *data, size_t size); /* ENOMEM, ETOOBIG */
 

@@ -296,6 +296,24 @@ static void nesting_is_limited(void **state) {
     assert_refused(text, WEIR_EUNSUPPORTED, "Sequences");
 }
 
+/* A file may say that texts grow without end: what is made of them stays in proportion. */
+static void texts_that_grow_without_end_are_refused(void **state) {
+    (void)state;
+    static const char step[] = "{\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, \"content\": \"aaaaaaaaaaaaaaaa\"}";
+    char steps[2048] = "", text[4096];
+    weir__ids ids = {0};
+    for (int i = 0; i < 12; i++)
+        sprintf(steps + strlen(steps), "%s%s", i ? ", " : "", step);
+    snprintf(text, sizeof text, "{\"decoder\": {\"type\": \"Sequence\", \"decoders\": [%s]}, " MODEL "}", steps);
+    assert_refused(text, WEIR_ETOOBIG, "decoder");
+    snprintf(text, sizeof text, "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [%s]}, " MODEL "}", steps);
+    weir__tokenizer *t = open_text(text);
+    assert_int_equal(weir__tokenizer_encode(t, &(weir__part){"a", 1, true}, 1, false, &ids, NULL), WEIR_ETOOBIG);
+    weir__ids_free(s, &ids);
+    weir__tokenizer_free(t);
+    assert_refused("{\"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"__\"}, " MODEL "}", WEIR_EFORMAT, "one character");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_librarys_ids_of_llama3),
@@ -326,6 +344,7 @@ int main(void) {
         cmocka_unit_test(merges_are_checked),
         cmocka_unit_test(a_file_that_is_no_json_is_refused_with_its_place),
         cmocka_unit_test(nesting_is_limited),
+        cmocka_unit_test(texts_that_grow_without_end_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
