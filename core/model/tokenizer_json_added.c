@@ -15,7 +15,7 @@ int weir__added_count(weir__json at, size_t *count, int64_t *highest) {
         int64_t id = -1;
         if (weir__json_fields(&at, "added token", fields, FIELDS, field))
             return at.code;
-        int code = weir__at_range(field[ID], 0, WEIR_MAX_VOCAB - 1, &id);
+        int code = weir__at_range(field[ID], 0, WEIR__MOST_PIECES - 1, &id);
         if (code)
             return code;
         if (id < 0 || !field[CONTENT].text)
@@ -40,7 +40,7 @@ static int read_one(const weir__tokenizer_file *f, weir__json *at, weir__added *
     weir__json_text content = {0};
     int64_t id = 0;
     int code = weir__json_fields(at, "added token", fields, FIELDS, field);
-    if (code || (code = weir__at_range(field[ID], 0, WEIR_MAX_VOCAB - 1, &id)) || (code = weir__at_text(field[CONTENT], &content)) ||
+    if (code || (code = weir__at_range(field[ID], 0, WEIR__MOST_PIECES - 1, &id)) || (code = weir__at_text(field[CONTENT], &content)) ||
         (code = weir__at_bool(field[SINGLE_WORD], &a->single_word)) || (code = weir__at_bool(field[LSTRIP], &a->lstrip)) ||
         (code = weir__at_bool(field[RSTRIP], &a->rstrip)) || (code = weir__at_bool(field[SPECIAL], &a->special)))
         return code;

@@ -69,8 +69,8 @@ static int count_pieces(weir__json at, bool scores, size_t *count, int64_t *high
         return at.code;
     }
     for (weir__json_object(&at); weir__json_next_key(&at, &key); ++*count) {
-        if (weir__json_int(&at, &id) && (id < 0 || id >= WEIR_MAX_VOCAB))
-            weir__json_fail(&at, WEIR_EFORMAT, "found id %lld, wanted 0 to %d", (long long)id, WEIR_MAX_VOCAB - 1);
+        if (weir__json_int(&at, &id) && (id < 0 || id >= WEIR__MOST_PIECES))
+            weir__json_fail(&at, WEIR_EFORMAT, "found id %lld, wanted 0 to %d", (long long)id, WEIR__MOST_PIECES - 1);
         *highest = id > *highest ? id : *highest;
     }
     return at.code;
@@ -79,8 +79,9 @@ static int count_pieces(weir__json at, bool scores, size_t *count, int64_t *high
 /* Ids may leave holes, but not so many that memory follows from a number instead of from the file's size. */
 static int make_room(weir__build *b, bool scores, size_t count, int64_t highest, weir_error **error) {
     enum { HOLES = 4096 };
-    if (count == 0 || highest >= WEIR_MAX_VOCAB)
-        return weir_fail(error, WEIR_EFORMAT, "%s: found %lld pieces, wanted 1 to %d", b->source, (long long)highest + 1, WEIR_MAX_VOCAB);
+    if (count == 0 || highest >= WEIR__MOST_PIECES)
+        return weir_fail(error, WEIR_EFORMAT, "%s: found %lld pieces, wanted 1 to %d", b->source, (long long)highest + 1,
+                         WEIR__MOST_PIECES);
     if ((uint64_t)highest >= 2 * (uint64_t)count + HOLES)
         return weir_fail(error, WEIR_EFORMAT, "%s: found id %lld with only %zu pieces", b->source, (long long)highest, count);
     return weir__build_pieces(b, (size_t)highest + 1, scores, error);

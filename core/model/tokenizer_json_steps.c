@@ -173,10 +173,16 @@ static int read_pattern(const weir__tokenizer_file *f, weir__json at, weir__step
     return read_text(f, kind[step->regex], &step->pattern, error);
 }
 
+enum { MOST_CHARSMAP = 8 << 20 }; /* bytes of base64; published ones have under 700,000 */
+
 static int read_charsmap(const weir__tokenizer_file *f, weir__json at, weir__step *step, weir_error **error) {
     weir__json_text text;
     if (!weir__json_string(&at, &text))
         return at.code;
+    if (text.size > MOST_CHARSMAP) {
+        weir__json_fail(&at, WEIR_ETOOBIG, "precompiled_charsmap: found %zu bytes, wanted at most %d", text.size, MOST_CHARSMAP);
+        return at.code;
+    }
     unsigned char *blob = weir__build_alloc(f->build, text.size / 4 * 3 + 1);
     if (!blob)
         return weir_fail(error, WEIR_ENOMEM, "%s: precompiled_charsmap", f->build->source);

@@ -143,8 +143,8 @@ static int check_model(const model *m, const weir__text_file *file, weir_error *
                                                               : NULL;
     if (what)
         return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is not supported", file->path, what);
-    if (m->n_pieces == 0 || m->n_pieces > WEIR_MAX_VOCAB)
-        return weir_fail(error, WEIR_EFORMAT, "%s: found %zu pieces, wanted 1 to %d", file->path, m->n_pieces, WEIR_MAX_VOCAB);
+    if (m->n_pieces == 0 || m->n_pieces > WEIR__MOST_PIECES)
+        return weir_fail(error, WEIR_EFORMAT, "%s: found %zu pieces, wanted 1 to %d", file->path, m->n_pieces, WEIR__MOST_PIECES);
     return WEIR_OK;
 }
 

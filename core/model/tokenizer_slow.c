@@ -25,11 +25,11 @@ int weir__slow_add(weir__build *b, const weir__added *a, weir_error **error) {
 static int64_t key_id(weir__json_text key) {
     int64_t id = 0;
     for (size_t i = 0; i < key.size; i++) {
-        if (key.data[i] < '0' || key.data[i] > '9' || id >= WEIR_MAX_VOCAB)
+        if (key.data[i] < '0' || key.data[i] > '9' || id >= WEIR__MOST_PIECES)
             return -1;
         id = id * 10 + (key.data[i] - '0');
     }
-    return key.size > 0 && id < WEIR_MAX_VOCAB ? id : -1;
+    return key.size > 0 && id < WEIR__MOST_PIECES ? id : -1;
 }
 
 static int add_token(weir__build *b, weir__json_text content, int64_t id, weir__added *a, int64_t *highest, weir_error **error) {
@@ -83,7 +83,7 @@ static int read_file(weir__build *b, const weir__text_file *f, int64_t *highest,
     for (weir__json_object(&j); !code && weir__json_next_key(&j, &key);) {
         int64_t id = -1;
         weir__added a = {.normalized = true};
-        code = weir__at_range(j, 0, WEIR_MAX_VOCAB - 1, &id);
+        code = weir__at_range(j, 0, WEIR__MOST_PIECES - 1, &id);
         if (!code)
             code = add_token(b, key, id, &a, highest, error);
     }

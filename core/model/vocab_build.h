@@ -5,8 +5,9 @@
 #include "../text/text.h"
 
 enum {
-    WEIR__MOST_STEPS = 48,  /* of one list; published files have under 20 */
-    WEIR__MOST_BOUNDS = 64, /* ids around a text; published files have under 4 */
+    WEIR__MOST_PIECES = 1 << 21, /* published files have under 300,000; each costs 20 bytes before it is looked at */
+    WEIR__MOST_STEPS = 48,       /* of one list; published files have under 20 */
+    WEIR__MOST_BOUNDS = 64,      /* ids around a text; published files have under 4 */
 };
 
 typedef struct weir__build {
