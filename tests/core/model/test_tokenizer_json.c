@@ -260,7 +260,7 @@ static void ids_are_checked(void **state) {
     (void)state;
     assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": -1}, \"merges\": []}}", WEIR_EFORMAT, "-1");
     assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 99999999999}, \"merges\": []}}", WEIR_EFORMAT, "99999999999");
-    assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 4000000}, \"merges\": []}}", WEIR_EFORMAT, "only 1 pieces");
+    assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 2000000}, \"merges\": []}}", WEIR_EFORMAT, "only 1 pieces");
     assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 0}, \"merges\": []}}", WEIR_EFORMAT, "two pieces");
     assert_refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}}", WEIR_EFORMAT, "found 0 pieces");
     assert_refused("{\"added_tokens\": [{\"id\": 1, \"content\": \"x\"}], " MODEL "}", WEIR_EFORMAT, "two pieces");
