@@ -254,6 +254,38 @@ describe("chat", function()
     helper.raises("ETEMPLATE", model.chat, model, user)
     helper.raises("EINVAL", model.chat, model, {}, {template = "chatml"})
   end)
+
+  it("at_the_prompt_takes_a_name_or_a_file", function()
+    local file = helper.temporary ".jinja"
+    helper.write(file, "{{ messages[0].content }}")
+    for _, wanted in ipairs {file, "llama2"} do
+      local code, out, err = helper.weir({"chat", path, "--template", wanted, "-n", "3"}, "Once upon a time\n")
+      assert.are.same({0, ""}, {code, err}, wanted)
+      assert.is_true(#out > 3)
+    end
+    local _, _, err = helper.weir({"chat", path, "--template", "nope", "-n", "3"}, "Once\n")
+    assert.is_truthy(err:find "no chat template is called 'nope'", err)
+    os.remove(file)
+  end)
+
+  it("finds_the_named_templates_of_a_models_files", function()
+    local from, folder_ = helper.reference "models/families/llama/config.json":match "^(.*)/", helper.temporary()
+    local code, _, err = helper.shell(("mkdir -p %s/additional_chat_templates && cp %s/config.json %s/model*.safetensors %s/../tokenizer.json %s"):format(
+      folder_, from, from, from, folder_))
+    assert.are.same({0, ""}, {code, err})
+    helper.write(folder_ .. "/chat_template.jinja", "default {{ messages[0].content }}")
+    helper.write(folder_ .. "/additional_chat_templates/tool_use.jinja", "tools {{ messages[0].content }}")
+    local out
+    code, out, err = helper.weir({"template", folder_, "--named", "tool_use"}, '[{"role": "user", "content": "x"}]')
+    assert.are.same({0, "tools x", ""}, {code, out, err})
+    code, out = helper.weir({"template", folder_}, '[{"role": "user", "content": "x"}]')
+    assert.are.same({0, "default x"}, {code, out})
+    local m = weir.load(folder_)
+    assert.are.equal("default {{ messages[0].content }}", m.info.template)
+    assert.are.equal("tools {{ messages[0].content }}", m.info.templates.tool_use)
+    m:close()
+    helper.shell("rm -r " .. folder_)
+  end)
 end)
 
 describe("weir template", function()

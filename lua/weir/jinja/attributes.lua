@@ -166,8 +166,7 @@ function attributes.slice(v, start, stop, step)
   if values.is_undefined(v) then
     objects.fail_undefined(v)
   end
-  local part = operators.slice(v, start, stop, step)
-  return part == nil and values.undefined(("%s object cannot be sliced"):format(values.type(v))) or part
+  return operators.slice(v, start, stop, step) or run.fail("'%s' object cannot be sliced", values.type(v))
 end
 
 --- Follows a path of names and numbers with dots between them, as attribute= of filters does.

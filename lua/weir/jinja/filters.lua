@@ -114,18 +114,19 @@ local function elements(rows, n)
   return array
 end
 
--- What an element is sorted by: attributes with commas between them.
+-- What an element is sorted by: attributes with commas between them, as a tuple (so that equal keys need no order).
 local function sort_key(attribute, with_case)
-  local raw = given(attribute) and text.raw(attribute)
-  if not (raw and raw:find(",", 1, true)) then
-    return getter(attribute, with_case)
+  local raw, getters = given(attribute) and text.raw(attribute), {}
+  for path in (raw or ""):gmatch "[^,]+" do
+    getters[#getters + 1] = getter(path, with_case)
   end
+  getters[1] = getters[1] or getter(attribute, with_case)
   return function(v)
     local parts = {}
-    for path in raw:gmatch "[^,]+" do
-      parts[#parts + 1] = getter(path, with_case)(v)
+    for i = 1, #getters do
+      parts[i] = getters[i](v)
     end
-    return values.tuple(parts)
+    return values.tuple(parts, #getters)
   end
 end
 
@@ -332,7 +333,7 @@ local function to_int(v, other, base)
   if not n or n - n ~= 0 then
     return other
   end
-  return type(v) == "cdata" and v or values.int(n < 0 and math.ceil(n) or math.floor(n))
+  return type(v) == "cdata" and v or n < 0 and math.ceil(n) or math.floor(n)
 end
 
 local function to_float(v, other)

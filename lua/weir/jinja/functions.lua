@@ -32,11 +32,11 @@ define_with("range", "start stop? step?", function(start, stop, step)
   if step == 0 then
     run.fail "range() arg 3 must not be zero"
   end
-  local n = math.max(0, math.ceil((stop - start) / step))
-  if n > MAX_RANGE then
+  local range = values.range(start, stop, step)
+  if range.n > MAX_RANGE then
     run.fail("Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", MAX_RANGE)
   end
-  return setmetatable({start = start, stop = stop, step = step, n = n}, values.Range)
+  return range
 end)
 
 -- A dict of one mapping or sequence of pairs, and names.

@@ -59,10 +59,9 @@ local function put_parameters(inner, node, defaults, args, kwargs)
     if i <= args.n then
       value = args[i]
     end
-    if value == nil then
-      value = defaults[i] and defaults[i](inner) or nil
-    end
-    if value == nil and not defaults[i] then
+    if value == nil and defaults[i] then
+      value = defaults[i](inner)
+    elseif value == nil then
       value = values.undefined(("parameter '%s' was not provided"):format(name))
     end
     inner[name] = value

@@ -61,8 +61,14 @@ operators.floordiv = arithmetic("//", function(m, n, is_float) return (divide(m,
 operators.pow = arithmetic("** or pow()", function(m, n, is_float)
   if m == 0 and n < 0 then
     run.fail "0.0 cannot be raised to a negative power"
+  elseif m < 0 and n ~= math.floor(n) then
+    run.fail "a negative number to a power that is no integer"
   end
-  return m ^ n, is_float or n < 0
+  local power = m ^ n
+  if power - power ~= 0 and m - m == 0 and n - n == 0 then
+    run.fail "a power that is too large"
+  end
+  return power, is_float or n < 0
 end)
 local modulo = arithmetic("%", function(m, n, is_float) return select(2, divide(m, n)), is_float end)
 local plus = arithmetic("+", function(m, n, is_float) return m + n, is_float end)
@@ -279,8 +285,8 @@ function operators.slice(v, start, stop, step)
   elseif c == Tuple then
     return slice_array(v, values.tuple, start, stop, step)
   elseif c == Range then
-    local array, n = objects.collect(v)
-    return slice_array(values.list(array, n), values.list, start, stop, step)
+    start, stop, step = slice_bounds(v.n, start, stop, step)
+    return values.range(v.start + start * v.step, v.start + stop * v.step, v.step * step)
   end
   return nil
 end

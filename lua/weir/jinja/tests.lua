@@ -11,11 +11,9 @@ local values = require "weir.jinja.values"
 
 local null, compare = values.null, operators.compare
 
-local function whole(v, name)
-  if values.is_undefined(v) then
-    objects.fail_undefined(v)
-  end
-  return signature.int(v, name)
+-- Whether the remainder of a division by two is so much.
+local function leaves(rest)
+  return function(v) return objects.equal(operators.mod(v, 2), rest) end
 end
 
 local function divisible(v, by)
@@ -68,8 +66,8 @@ local plain = {
   sequence = is_sequence,
   iterable = objects.is_iterable,
   callable = is_callable,
-  odd = function(v) return whole(v, "odd") % 2 == 1 end,
-  even = function(v) return whole(v, "even") % 2 == 0 end,
+  odd = leaves(1),
+  even = leaves(0),
   lower = function(v) return strings.islower(printing.str(v)) end,
   upper = function(v) return strings.isupper(printing.str(v)) end,
   escaped = function() return false end,

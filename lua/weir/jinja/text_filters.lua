@@ -85,50 +85,6 @@ local function truncate(v, length, killwords, finish, leeway)
   return text.concat({text.sub(v, 1, last), finish}, 2)
 end
 
--- One line of words as lines of at most `width` characters.
-local function wrap_line(pieces, v, words, width, newline)
-  local column = 0
-  for _, word in ipairs(words) do
-    local piece = text.sub(v, word[1], word[2])
-    local length = characters.length(raw(piece))
-    if column > 0 then
-      local fits = column + 1 + length <= width
-      pieces[#pieces + 1] = fits and text.literal " " or newline
-      column = fits and column + 1 or 0
-    end
-    while length > width do
-      pieces[#pieces + 1] = text.sub(piece, characters.bytes(raw(piece), 0, width))
-      pieces[#pieces + 1] = newline
-      piece = text.sub(piece, characters.bytes(raw(piece), width, length))
-      length = characters.length(raw(piece))
-    end
-    pieces[#pieces + 1] = piece
-    column = column + length
-  end
-end
-
-local function wordwrap(v, width, _, newline)
-  v = str(v)
-  width = signature.int(width, "wordwrap", 79)
-  if width < 1 then
-    run.fail "wordwrap: wanted a width from 1 on"
-  end
-  newline = (newline == nil or newline == null) and text.literal "\n" or str(newline)
-  local pieces = {}
-  run.spend(#raw(v))
-  for i, line in ipairs(characters.lines(raw(v))) do
-    if i > 1 then
-      pieces[#pieces + 1] = newline
-    end
-    local words = characters.words(raw(v):sub(line[1], line[2]))
-    for _, word in ipairs(words) do
-      word[1], word[2] = word[1] + line[1] - 1, word[2] + line[1] - 1
-    end
-    wrap_line(pieces, v, words, width, newline)
-  end
-  return text.concat(pieces)
-end
-
 local entities = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&#34;", ["'"] = "&#39;"}
 
 local function escape(v)
@@ -192,7 +148,7 @@ local filters = signature.table {
   string = plain(function(v) return v end), safe = plain(function(v) return v end), upper = plain(strings.upper), lower = plain(strings.lower),
   capitalize = plain(strings.capitalize), title = {"", title}, trim = {"chars?", trim}, indent = {"width? first? blank?", indent},
   replace = {"old new count?", replace}, truncate = {"length? killwords? end? leeway?", truncate},
-  wordwrap = {"width? break_long_words? wrapstring?", wordwrap}, wordcount = {"", wordcount}, center = {"width?", center},
+  wordcount = {"", wordcount}, center = {"width?", center},
   escape = {"", escape}, e = {"", escape}, forceescape = {"", escape}, urlencode = {"", urlencode}, format = format,
 }
 

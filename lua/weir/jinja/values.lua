@@ -53,6 +53,11 @@ function values.view(name, array, n)
   return setmetatable(array, View)
 end
 
+--- The ints from start up or down to stop, which is not included.
+function values.range(start, stop, step)
+  return setmetatable({start = start, stop = stop, step = step, n = math.max(0, math.ceil((stop - start) / step))}, Range)
+end
+
 function values.dict()
   return setmetatable({keys = {}, at = {}}, Dict)
 end
@@ -84,7 +89,7 @@ function values.int(x)
   if not (x <= WHOLE and x >= -WHOLE) then
     run.fail "an integer beyond 2^53"
   end
-  return x
+  return x == 0 and 0 or x -- -0 is no int
 end
 
 -- ---- kinds ----
@@ -159,8 +164,10 @@ local function known_by(key)
       parts[i] = type(part) .. ":" .. #tostring(part) .. ":" .. tostring(part)
     end
     return "\0tuple:" .. table.concat(parts, ",")
+  elseif getmetatable(key) == List or getmetatable(key) == Dict then
+    run.fail("unhashable type: '%s'", values.type(key))
   end
-  return run.fail("unhashable type: '%s'", values.type(key))
+  return key
 end
 
 function values.get(dict, key)
