@@ -34,7 +34,6 @@ typedef int weir__sink_fn(void *sink, const void *bytes, size_t size);
 
 /* convert_items.c: fills the list for a result of that format. */
 int weir__convert_list(weir__conversion *c, enum weir__format to, weir_error **error);
-uint64_t weir__item_bytes(const weir__item *item);
 /* convert_data.c: the bytes of one tensor, piece by piece, in order. */
 int weir__convert_data(weir__conversion *c, const weir__item *item, weir__sink_fn *put, void *sink, weir_error **error);
 /* convert_gguf.c, convert_folder.c: the whole result. */

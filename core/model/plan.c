@@ -30,9 +30,8 @@ static int check_type(const weir__checkpoint *c, const weir__tensor *t, bool vec
     for (int i = 0, used = 0; i < WEIR_TYPES && !vector; i++)
         if (weir_type_get(i))
             used += snprintf(known + used, sizeof known - (size_t)used, "%s%s", used ? ", " : "", weir_type_get(i)->name);
-    const weir_type_info *any = weir_type_any(t->type);
     return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is of type %s (%d), supported here: %s", path_of(c), (int)t->name.size,
-                     t->name.data, any ? any->name : "?", t->type, known);
+                     t->name.data, weir__tensor_type_name(t->type), t->type, known);
 }
 
 /* The type that a matrix has in memory. */

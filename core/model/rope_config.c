@@ -11,7 +11,7 @@ static int read_factors(const weir__source *src, weir__config *c, weir_error **e
         return WEIR_OK;
     if (t->type != WEIR_F32 || t->n_dims != 1 || t->dims[0] != half)
         return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" is %lld of %s, wanted %d of f32", path, name, (long long)t->dims[0],
-                         weir_type_any(t->type) ? weir_type_any(t->type)->name : "?", half);
+                         weir__tensor_type_name(t->type), half);
     c->rope_factors = weir__alloc(weir__source_system(src), t->size + sizeof *c->rope_factors);
     if (!c->rope_factors)
         return weir_fail(error, WEIR_ENOMEM, "%s: rotary factors", path);

@@ -99,6 +99,23 @@ describe("convert", function()
     assert.is_true(logits(out, float) == logits(source, float))
   end)
 
+  it("a_folder_in_another_type_keeps_its_config", function()
+    local out, again = temporary "", temporary ""
+    must("convert", folder_of "qwen2", out, "--type", "f16")
+    must("convert", out, again, "--type", "f32")
+    assert.are.equal(helper.read(folder_of "qwen2" .. "/config.json"), helper.read(again .. "/config.json"))
+    assert.is_true(logits(again, float) == logits(out, float))
+  end)
+
+  it("tensors_of_types_that_are_not_run_are_copied", function()
+    local source, out = temporary ".safetensors", temporary ""
+    local header = '{"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"F8_E4M3","shape":[1,2],"data_offsets":[3,5]},'
+      .. '"c":{"dtype":"F32","shape":[0,2],"data_offsets":[5,5]}}'
+    helper.write(source, string.char(#header, 0, 0, 0, 0, 0, 0, 0) .. header .. "abcde")
+    must("convert", source, out, "--type", "f16")
+    assert.are.equal("abcde", helper.read(out .. "/model.safetensors"):sub(-5))
+  end)
+
   it("a_folder_that_has_a_model_is_not_written_over", function()
     local out = temporary ""
     must("convert", folder_of "qwen2", out, "--type", "f16")
