@@ -137,8 +137,8 @@ static void add_scores(group *g, place at) {
     block_scores(k, f16, g->q + query * g->dim, g->dim, queries, g->scores + query * SPLIT + at.b * KV_BLOCK);
 }
 
-/* Adds positions r of a block's values to the sums of some rows. */
-static void add_range(group *g, const void *v, bool f16, int b, range rows, range r) {
+/* Adds positions r of a block's values to the sums of some rows. Not inlined: three callers, one copy of the product. */
+static __attribute__((noinline)) void add_range(group *g, const void *v, bool f16, int b, range rows, range r) {
     int query = rows.from * g->heads;
     if (r.from < r.to)
         block_values((const uint8_t *)v + (size_t)(r.from * g->padded) * (f16 ? 2 : 4), f16,
@@ -151,15 +151,14 @@ static void add_values(group *g, place at) {
     bool f16;
     int queries = (at.rows.to - at.rows.from) * g->heads, size = KV_BLOCK * g->padded;
     const void *v = shared_block(g, kv_block(g, g->a->kv.v, at.start / KV_BLOCK, (size_t)size), size, queries, &f16);
-    range all = {seen(g, at.rows.to - 1, at.start, KV_BLOCK).from, seen(g, at.rows.from, at.start, KV_BLOCK).to};
-    if (all.from >= all.to)
-        all = (range){KV_BLOCK, KV_BLOCK};
-    for (int r = at.rows.from; r < at.rows.to; r++) {
+    range first = seen(g, at.rows.from, at.start, KV_BLOCK), last = seen(g, at.rows.to - 1, at.start, KV_BLOCK);
+    range all = last.from < first.to ? (range){last.from, first.to} : (range){KV_BLOCK, KV_BLOCK};
+    for (int r = at.rows.from; r < at.rows.to && first.from < all.from; r++) {
         range own = seen(g, r, at.start, KV_BLOCK);
         add_range(g, v, f16, at.b, (range){r, r + 1}, (range){own.from, min_int(own.to, all.from)});
     }
     add_range(g, v, f16, at.b, at.rows, all);
-    for (int r = at.rows.from; r < at.rows.to; r++) {
+    for (int r = at.rows.from; r < at.rows.to && last.to > all.to; r++) {
         range own = seen(g, r, at.start, KV_BLOCK);
         add_range(g, v, f16, at.b, (range){r, r + 1}, (range){max_int(own.from, all.to), own.to});
     }
