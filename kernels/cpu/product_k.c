@@ -139,17 +139,38 @@ INLINE vec16 add_block(const int type, const uint8_t *w, const act_block_k *a, i
     return vec16_fma(vec16_mul(minimum_of(type, w), vec16_set1(-a->d)), ivec16_float(min_sum), acc);
 }
 
+/* Each level has integer_groups, for multiples of GROUP rows, and integer_few, inlined for one of the other numbers. */
 #if defined(WEIR_PRODUCT_VNNI)
 #include "product_k_vnni.h"
 #elif defined(WEIR_VEC_AVX2) || defined(WEIR_VEC_AVX512)
 #include "product_k_avx2.h"
 #else
 #include "product_k_generic.h"
+#define integer_few integer_groups
 #endif
 
+/* groups stands alone, not once in every shape: most of what compiling these takes. */
+#if defined(__clang__)
+#define ALONE __attribute__((noinline))
+#else
+#define ALONE __attribute__((noinline, noclone))
+#endif
+#define SHAPE(type, name, rows)                                                                                                            \
+    if (rows % GROUP == 0)                                                                                                                 \
+        name##_groups(t, rows, out);                                                                                                       \
+    else                                                                                                                                   \
+        integer_few(type, t, rows, out);
 #define ROW(type, name)                                                                                                                    \
     static void name##_widen(const uint8_t *panel, int first, int count, float(*to)[PANEL]) {                                              \
         widen_blocks(WEIR_##type, panel, first, count, to);                                                                                \
     }                                                                                                                                      \
-    PRODUCT_OF_BLOCKS(integer_product, WEIR_##type, name, name##_widen)
+    static ALONE void name##_groups(const tile *t, int rows, float(*out)[PANEL]) {                                                         \
+        integer_groups(WEIR_##type, t, rows, out);                                                                                         \
+    }                                                                                                                                      \
+    PRODUCT_SHAPE(name, most, SHAPE(WEIR_##type, name, PRODUCT_ROWS))                                                                      \
+    PRODUCT_SHAPE(name, rows8, SHAPE(WEIR_##type, name, 8))                                                                                \
+    PRODUCT_SHAPE(name, rows4, SHAPE(WEIR_##type, name, 4))                                                                                \
+    PRODUCT_SHAPE(name, rows2, SHAPE(WEIR_##type, name, 2))                                                                                \
+    PRODUCT_SHAPE(name, rows1, SHAPE(WEIR_##type, name, 1))                                                                                \
+    const product WEIR__AT(product_##name) = {name##_most, name##_rows8, name##_rows4, name##_rows2, name##_rows1, name##_widen, NULL};
 WEIR_TYPES_K(ROW)

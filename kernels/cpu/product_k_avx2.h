@@ -6,8 +6,8 @@
  * codes are unpacked once, to memory, for all rows. Included by product_k.c alone. */
 
 enum {
-    TOGETHER = 4, /* rows times halves whose sums stay in registers */
-    BUFFERED = 4  /* rows from which codes go through memory */
+    TOGETHER = 4,    /* rows times halves whose sums stay in registers */
+    GROUP = TOGETHER /* rows of integer_groups, from which on codes go through memory */
 };
 
 /* Four activations, or two sums of them, in every lane. */
@@ -138,23 +138,33 @@ INLINE void unpack(const int type, const uint8_t *w, __m256i *codes) {
         UNROLL for (int c = 0; c < 16; c++) UNROLL for (int h = 0; h < 2; h++) codes[2 * (16 * i + c) + h] = code_at(type, w, i, c, h);
 }
 
-INLINE void integer_product(const int type, const tile *t, const int rows, float (*out)[PANEL]) {
+INLINE void add_sums_of_block(const int type, const tile *t, int b, const block_sums *sums, int rows, float (*out)[PANEL]) {
+    const uint8_t *w = t->w + (size_t)b * (size_t)facts_of(type).size;
+    for (int r = 0; r < rows; r++) {
+        vec16 acc = vec16_load(out[r]);
+        acc = add_block(type, w, act_of(t, r, b), ivec16_load(sums->sum[r]), ivec16_load(sums->min[r]), acc);
+        vec16_store(out[r], acc);
+    }
+}
+
+INLINE void integer_groups(const int type, const tile *t, int rows, float (*out)[PANEL]) {
     __m256i codes[SUPER / 2];
     block_sums sums;
     memset(out, 0, (size_t)rows * sizeof *out);
     for (int b = 0; b < t->k / SUPER; b++) {
-        const uint8_t *w = t->w + (size_t)b * (size_t)facts_of(type).size;
-        if (rows < BUFFERED)
-            add_rows(type, t, b, NULL, 0, rows, 0, 2, &sums);
-        else
-            unpack(type, w, codes);
-        for (int row = 0; row < rows && rows >= BUFFERED; row += TOGETHER)
+        unpack(type, t->w + (size_t)b * (size_t)facts_of(type).size, codes);
+        for (int row = 0; row < rows; row += GROUP)
             for (int half = 0; half < 2; half++)
-                add_rows(type, t, b, codes, row, TOGETHER, half, 1, &sums);
-        for (int r = 0; r < rows; r++) {
-            vec16 acc = vec16_load(out[r]);
-            acc = add_block(type, w, act_of(t, r, b), ivec16_load(sums.sum[r]), ivec16_load(sums.min[r]), acc);
-            vec16_store(out[r], acc);
-        }
+                add_rows(type, t, b, codes, row, GROUP, half, 1, &sums);
+        add_sums_of_block(type, t, b, &sums, rows, out);
+    }
+}
+
+INLINE void integer_few(const int type, const tile *t, const int rows, float (*out)[PANEL]) {
+    block_sums sums;
+    memset(out, 0, (size_t)rows * sizeof *out);
+    for (int b = 0; b < t->k / SUPER; b++) {
+        add_rows(type, t, b, NULL, 0, rows, 0, 2, &sums);
+        add_sums_of_block(type, t, b, &sums, rows, out);
     }
 }

@@ -1,5 +1,7 @@
 /* product_k_generic.h: integer products in plain C: a super-block's codes are widened once for all rows. Included by product_k.c alone. */
 
+enum { GROUP = 1 }; /* rows of integer_groups: any number */
+
 /* What one super-block of a panel is to all rows. */
 typedef struct unpacked {
     ivec16 code[SUPER], scale[SUPER / 16], min[SUPER / 16]; /* scales and minima of every 16 k */
@@ -15,7 +17,7 @@ INLINE void unpack(const int type, const uint8_t *w, unpacked *u) {
     }
 }
 
-INLINE void integer_product(const int type, const tile *t, const int rows, float (*out)[PANEL]) {
+INLINE void integer_groups(const int type, const tile *t, int rows, float (*out)[PANEL]) {
     unpacked u;
     memset(out, 0, (size_t)rows * sizeof *out);
     for (int b = 0; b < t->k / SUPER; b++) {

@@ -6,8 +6,9 @@
  * Included by product_k.c alone. */
 
 enum {
-    TOGETHER = 8, /* rows whose sums advance side by side: each waits for its own last product */
-    BUFFERED = 4  /* rows from which codes go through memory */
+    TOGETHER = 8,     /* rows whose sums advance side by side: each waits for its own last product */
+    BUFFERED = 4,     /* rows from which codes go through memory */
+    GROUP = TOGETHER, /* rows of integer_groups */
 };
 
 /* Four activations, or two sums of them, in every lane. */
@@ -107,7 +108,7 @@ INLINE void add_64(const int type, const uint8_t *w, const __m512i *codes, int i
 }
 
 /* n rows from `first` on, one super-block. */
-INLINE void add_rows(const int type, const tile *t, int b, const __m512i *codes, int first, const int n, vec16 *acc) {
+INLINE void add_rows(const int type, const tile *t, int b, const __m512i *codes, int first, const int n, float (*out)[PANEL]) {
     const uint8_t *w = t->w + (size_t)b * (size_t)facts_of(type).size;
     side s;
     UNROLL for (int r = 0; r < n; r++) {
@@ -126,19 +127,31 @@ INLINE void add_rows(const int type, const tile *t, int b, const __m512i *codes,
             UNROLL for (int r = 0; r < n; r++) min[r] = _mm512_dpwssd_epi32(min[r], m, four(s.a[r]->sums + 2 * i));
         }
     }
-    UNROLL for (int r = 0; r < n; r++) acc[r] = add_block(type, w, s.a[r], s.sum[r], min[r], acc[r]);
+    UNROLL for (int r = 0; r < n; r++)
+        vec16_store(out[first + r], add_block(type, w, s.a[r], s.sum[r], min[r], vec16_load(out[first + r])));
 }
 
-INLINE void integer_product(const int type, const tile *t, const int rows, float (*out)[PANEL]) {
-    vec16 acc[PRODUCT_ROWS];
+INLINE void unpack(const int type, const uint8_t *w, __m512i *codes) {
+    for (int i = 0; i < SUPER / 64; i++)
+        UNROLL for (int c = 0; c < 16; c++) codes[16 * i + c] = code_at(type, w, i, c);
+}
+
+INLINE void integer_groups(const int type, const tile *t, int rows, float (*out)[PANEL]) {
     __m512i codes[SUPER / 4];
-    UNROLL for (int i = 0; i < rows; i++) acc[i] = vec16_zero();
+    memset(out, 0, (size_t)rows * sizeof *out);
     for (int b = 0; b < t->k / SUPER; b++) {
-        const uint8_t *w = t->w + (size_t)b * (size_t)facts_of(type).size;
-        for (int i = 0; i < SUPER / 64 && rows >= BUFFERED; i++)
-            UNROLL for (int c = 0; c < 16; c++) codes[16 * i + c] = code_at(type, w, i, c);
-        for (int first = 0; first < rows; first += TOGETHER)
-            add_rows(type, t, b, rows >= BUFFERED ? codes : NULL, first, rows < TOGETHER ? rows : TOGETHER, acc + first);
+        unpack(type, t->w + (size_t)b * (size_t)facts_of(type).size, codes);
+        for (int first = 0; first < rows; first += GROUP)
+            add_rows(type, t, b, codes, first, GROUP, out);
     }
-    UNROLL for (int i = 0; i < rows; i++) vec16_store(out[i], acc[i]);
+}
+
+INLINE void integer_few(const int type, const tile *t, const int rows, float (*out)[PANEL]) {
+    __m512i codes[SUPER / 4];
+    memset(out, 0, (size_t)rows * sizeof *out);
+    for (int b = 0; b < t->k / SUPER; b++) {
+        if (rows >= BUFFERED)
+            unpack(type, t->w + (size_t)b * (size_t)facts_of(type).size, codes);
+        add_rows(type, t, b, rows >= BUFFERED ? codes : NULL, 0, rows, out);
+    }
 }
