@@ -1,11 +1,12 @@
 /* merge.h: the loop that byte-pair encoding and SentencePiece share: a row of symbols, of which the neighbouring pair of best priority is merged until none is left.
  * Knows no vocabulary: rules come in as functions and tables.
  *
- * Order: lowest priority number first, then the leftmost. A doubly linked list and a binary heap: n log n, no recursion. */
+ * Order: lowest priority number first, then the leftmost. A doubly linked list and a queue: n log n at worst, linear
+ * where the places of each rule come up from left to right, as in texts that repeat themselves; no recursion. */
 #ifndef WEIR_TEXT_MERGE_H
 #define WEIR_TEXT_MERGE_H
 
-#include "text.h"
+#include "places.h"
 
 #define WEIR__NONE UINT32_MAX
 
@@ -19,8 +20,7 @@ typedef struct weir__symbol {
 typedef struct weir__merge {
     weir__symbol *symbols;
     size_t count, room;
-    uint64_t *heap; /* [heap_size] priority in the upper half, position in the lower */
-    size_t heap_size;
+    weir__places places;
 } weir__merge;
 
 typedef struct weir__merge_rules {

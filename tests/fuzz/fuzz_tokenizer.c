@@ -14,7 +14,10 @@ enum { MOST = 400, MODELS = 5, NORMALISERS = 16, PRETOKENISERS = 16, MOST_PATTER
 enum { BYTES, CHARACTERS, SPM, UNIGRAM, WORDPIECE };
 
 static weir_system *s;
-static weir__tokenizer *tokenizers[MODELS][NORMALISERS][PRETOKENISERS];
+static struct {
+    size_t key; /* of the pipeline, from 1 */
+    weir__tokenizer *t;
+} made[32]; /* those used last */
 static weir__string pieces[MOST];
 static weir__merge_pair merges[64];
 static weir__added added[16];
@@ -243,6 +246,16 @@ static void run_foreign(int model, uint8_t how, const char *text, size_t size) {
     weir__tokenizer_free(t);
 }
 
+static const weir__tokenizer *find(int model, size_t normaliser, size_t pretokeniser) {
+    size_t key = 1 + ((size_t)model * NORMALISERS + normaliser) * PRETOKENISERS + pretokeniser, i = key % (sizeof made / sizeof made[0]);
+    if (made[i].key != key) {
+        weir__tokenizer_free(made[i].t);
+        made[i].t = make(model, normaliser, pretokeniser, NULL, false);
+        made[i].key = key;
+    }
+    return made[i].t;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 5 || (!s && weir_system_new(NULL, &s, NULL)))
         return 0;
@@ -254,10 +267,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         run_foreign(model, data[4], text, size);
         return 0;
     }
-    weir__tokenizer **t = &tokenizers[model][normaliser][pretokeniser];
-    if (!*t)
-        *t = make(model, normaliser, pretokeniser, NULL, false);
-    run(*t, text, size, size > 0 ? data[3] % (size + 1) : 0, data[4] & 1);
-    check_plain(*t, text, size, normaliser == 0 && pretokeniser == 0 && model != WORDPIECE);
+    const weir__tokenizer *t = find(model, normaliser, pretokeniser);
+    run(t, text, size, size > 0 ? data[3] % (size + 1) : 0, data[4] & 1);
+    check_plain(t, text, size, normaliser == 0 && pretokeniser == 0 && model != WORDPIECE);
     return 0;
 }
