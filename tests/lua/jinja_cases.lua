@@ -39,7 +39,6 @@ return {
       "z 1 x x x x 1",
     },
     {"{{ 'a' 'b' ~ 'c' }} {{ not true or true }} {{ not (true and false) }} {{ true and not false }}", "abc True True True"},
-    {"{{ none[1:] }}", ""},
     {"{{ '\\n' ~ \"a\\tb\" }}{{ 'x' ~ (1 if true else 2) ~ 'y' }}{{ (\"a\" ~ \"b\") in \"xaby\" }}", "\na\tbx1yTrue"},
   },
   printing = {

@@ -18,6 +18,11 @@ local published = {
   "unsloth-mistral-Devstral-Small-2507",
 }
 
+local slow = os.getenv "WEIR_SPEC_MODE" == "gc" -- a collector that never rests: some templates are enough
+if slow then
+  published = {"Qwen3-Coder", "meta-llama-Llama-3.2-3B-Instruct"}
+end
+
 local function source_of(name)
   return helper.read(helper.reference(folder .. name .. ".jinja"))
 end
@@ -35,7 +40,8 @@ describe("published template", function()
   for _, name in ipairs(published) do
     it(name, function()
       local source, all = source_of(name), conversations()
-      for case, want in pairs(weir.json.decode(helper.read(helper.reference(folder .. name .. ".json")))) do
+      local wanted = weir.json.decode(helper.read(helper.reference(folder .. name .. ".json")))
+      for case, want in pairs(slow and {turns = wanted.turns, ["tool-call"] = wanted["tool-call"]} or wanted) do
         if want.text then
           assert.are.equal(want.text, template.text(render(source, all[case], name)), case)
         else
@@ -49,7 +55,7 @@ describe("published template", function()
 
   it("tells_of_a_conversations_every_text_that_it_is_data", function()
     for _, name in ipairs(published) do
-      for case, conversation in pairs(conversations()) do
+      for case, conversation in pairs(slow and {turns = conversations().turns} or conversations()) do
         local ok, parts = pcall(render, source_of(name), conversation, name)
         for _, part in ipairs(ok and parts or {}) do
           assert.is_false(part[2] and part[1]:find("Zürich", 1, true) ~= nil, name .. " " .. case)
@@ -190,7 +196,7 @@ describe("damaged template", function()
     end
   end
 
-  local rounds = tonumber(os.getenv "WEIR_FUZZ_ROUNDS") or 6
+  local rounds = tonumber(os.getenv "WEIR_FUZZ_ROUNDS") or slow and 1 or 6
   local limits = {steps = 50000, output = 1e6}
 
   it("published_ones_with_changes_end_with_a_rendering_or_an_error", function()
@@ -207,7 +213,7 @@ describe("damaged template", function()
   it("random_ones_end_with_a_rendering_or_an_error", function()
     local random = generator(7654321)
     local conversation = {messages = {{role = "user", content = "é"}, {role = "x", content = weir.null}}}
-    for _ = 1, 100 * rounds do
+    for _ = 1, (slow and 10 or 100) * rounds do
       local pieces = {}
       for i = 1, random(20) do
         pieces[i] = junk[random(#junk)]
