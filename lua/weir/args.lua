@@ -236,6 +236,15 @@ function args.join(...)
   return all
 end
 
+--- Loads the model that a command line names first; says on standard error what is odd about its files.
+function args.load(o)
+  local model = require "weir".load(o[1], args.load_options(o))
+  if model.info.warning then
+    io.stderr:write("weir: ", o[1], ": ", model.info.warning, "\n")
+  end
+  return model
+end
+
 --- The options of weir.load that a command line says.
 function args.load_options(o)
   return {threads = o.threads, context = o.context, tile = o.tile, activations = o.activations, kv = o.kv, quant = o.quant}

@@ -5,7 +5,6 @@ local errors = require "weir.errors"
 local history = require "weir.editor.history"
 local logprobs = require "weir.logprobs"
 local terminal = require "weir.terminal"
-local weir = require "weir"
 
 local chat = {
   summary = "talk with a model",
@@ -91,7 +90,7 @@ function chat.run(o, program)
   local request = args.sampling_options(o)
   request.max_tokens = o.n
   request.template = template_of(o)
-  local model = weir.load(o[1], args.load_options(o))
+  local model = args.load(o)
   local messages = beginning(o)
   program.attend((core.waker()))
   local said = history.open()

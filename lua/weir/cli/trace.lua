@@ -63,7 +63,7 @@ local function show_threads(before, after)
 end
 
 function trace.run(o)
-  local model = weir.load(o[1], args.load_options(o))
+  local model = args.load(o)
   local names = {}
   for _, actor in ipairs(weir.actors()) do
     names[actor.address] = actor.name
