@@ -72,7 +72,7 @@ static int make_model(lua_State *L) {
     return finish(L, &l, code, e);
 }
 
-/* core.convert(in, out, type or nil, progress or nil, most bytes of weights in a file or nil) -> matrices that keep their type because their rows are no whole blocks */
+/* core.convert(in, out, type or nil, progress or nil, most bytes of weights in a file or nil) -> matrices that keep their type because their rows are no whole blocks, a warning ("": none) */
 static int convert(lua_State *L) {
     listener l = listener_at(L, 4);
     weir_error *e = NULL;
@@ -83,7 +83,8 @@ static int convert(lua_State *L) {
     if (code || l.failed)
         return finish(L, &l, code, e);
     lua_pushnumber(L, (double)o.kept);
-    return 1;
+    lua_pushstring(L, o.warning);
+    return 2;
 }
 
 /* core.llama2c_convert(checkpoint, tokenizer or nil, out) */

@@ -1,4 +1,4 @@
-/* base64.c: decoding of base64.h. */
+/* base64.c: base64.h. */
 #include "base64.h"
 
 static int digit(char c) {
@@ -27,4 +27,16 @@ size_t weir__base64_decode(const char *text, size_t n, unsigned char *to) {
             to[used++] = (unsigned char)(word >> shift);
     }
     return used - padding;
+}
+
+size_t weir__base64_encode(const unsigned char *bytes, size_t n, char *to) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t used = 0;
+    for (size_t i = 0; i < n; i += 3) {
+        size_t left = n - i < 3 ? n - i : 3;
+        unsigned word = (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
+        for (size_t k = 0; k < 4; k++)
+            to[used++] = k > left ? '=' : digits[word >> (18 - 6 * k) & 63];
+    }
+    return used;
 }

@@ -8,4 +8,7 @@
  * else than the alphabet and padding at the end stands there. */
 size_t weir__base64_decode(const char *text, size_t n, unsigned char *to);
 
+/* Encodes n bytes into `to`, which has room for 4 characters per 3 bytes begun. Returns how many characters there are. */
+size_t weir__base64_encode(const unsigned char *bytes, size_t n, char *to);
+
 #endif

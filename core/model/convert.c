@@ -1,6 +1,7 @@
 /* convert.c: one checkpoint as another (convert.h): opens, finds the family, hands over to the writers. */
 #include "convert_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,6 +26,19 @@ static int check(const weir__conversion *c, const char *out, weir_error **error)
                                                         : WEIR_OK;
 }
 
+int weir__convert_vocab(weir__conversion *c, weir__vocab_fn *fn, void *data, weir_error **error) {
+    weir_error *why = NULL;
+    int code = weir__source_vocab(c->source, fn, data, &why);
+    if (code == WEIR_EUNSUPPORTED) {
+        snprintf(c->options->warning, sizeof c->options->warning, "no tokeniser is written: %s", weir_error_text(why));
+        code = WEIR_OK;
+    } else if (code) {
+        weir_fail(error, code, "%s", weir_error_text(why));
+    }
+    weir_error_free(why);
+    return code;
+}
+
 /* GGUF has mistral as llama with a window, which config.json's llama cannot say. */
 static int read_family(weir__conversion *c, weir_error **error) {
     int code = weir__family_of(c->source, &c->family, error);
@@ -39,6 +53,7 @@ int weir__convert(weir_system *s, const char *in, const char *out, weir__convert
     weir__conversion c = {.system = s, .options = o};
     enum weir__format to = ends_with(out, ".gguf") ? WEIR__FORMAT_GGUF : WEIR__FORMAT_SAFETENSORS;
     o->kept = 0;
+    *o->warning = 0;
     int code = weir__source_open(s, in, &c.source, error);
     if (!code)
         code = check(&c, out, error);

@@ -3,7 +3,6 @@
 
 #include "../text/json_write.h"
 #include "safetensors_writer.h"
-#include "text_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,25 +97,7 @@ static void put_config(const weir__conversion *c, weir__safetensors_writer *to) 
     weir__json_write_key(&w, "torch_dtype", 11);
     weir__json_write_string(&w, dtype_of(c), strlen(dtype_of(c)));
     weir__json_write_close(&w, '}');
-    if (w.code)
-        weir__safetensors_fail(to, w.code, "config.json");
-    else
-        weir__safetensors_put_file(to, "config.json", w.text, w.size);
-    weir__json_write_fini(&w);
-}
-
-/* From a folder to a folder: what the config says stays as it is. */
-static int copy_config(const weir__conversion *c, weir__safetensors_writer *to, weir_error **error) {
-    const char *file = weir__source_file(c->source, 0), *slash = strrchr(file, '/');
-    char folder[4096] = ".";
-    weir__text_file config = {0};
-    if (slash && snprintf(folder, sizeof folder, "%.*s/", (int)(slash - file), file) >= (int)sizeof folder)
-        return weir_fail(error, WEIR_EINVAL, "%s: path too long", file);
-    int code = weir__text_file_try(c->system, folder, "config.json", WEIR_MAX_CONFIG, &config, error);
-    if (!code && config.data)
-        weir__safetensors_put_file(to, "config.json", config.data, config.size);
-    weir__text_file_fini(&config);
-    return code;
+    weir__safetensors_put_json(to, "config.json", &w);
 }
 
 static int put_bytes(void *sink, const void *bytes, size_t size) {
@@ -129,10 +110,12 @@ static int write_folder(weir__conversion *c, const char *out, weir_error **error
     int code = weir__safetensors_create(c->system, out, c->options->shard_bytes, &w, error);
     if (code)
         return code;
-    if (c->family)
+    if (c->family) {
         put_config(c, w);
-    else
-        code = copy_config(c, w, error);
+        code = weir__convert_text(c, w, error);
+    } else {
+        code = weir__convert_copy_text(c, w, error);
+    }
     for (size_t i = 0; i < c->n; i++)
         weir__safetensors_put_tensor(w, c->items[i].name, c->items[i].type, c->items[i].n_dims, c->items[i].dims);
     for (size_t i = 0; i < c->n && !code; i++)

@@ -1,8 +1,9 @@
 /* convert_gguf.c: a converted checkpoint as a GGUF file: settings, tokeniser, tensors. */
 #include "convert_internal.h"
 
-#include "gguf.h"
+#include "gguf_internal.h"
 #include "source_internal.h"
+#include "vocab_gguf.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static void copy_keys(const weir__conversion *c, weir__gguf_writer *w, bool type
 }
 
 /* "…/Qwen2.5-0.5B/" or a file in it is Qwen2.5-0.5B. */
-static void put_name(const weir__conversion *c, weir__gguf_writer *w) {
+static void put_name(const weir__conversion *c, const weir__vocab_said *said, weir__gguf_writer *w) {
     const char *path = weir__source_path(c->source);
     size_t end = strlen(path);
     while (end > 0 && path[end - 1] == '/')
@@ -72,20 +73,41 @@ static void put_name(const weir__conversion *c, weir__gguf_writer *w) {
         begin--;
     char name[128];
     snprintf(name, sizeof name, "%.*s", (int)(end - begin), path + begin);
+    bool phi3 = weir__gguf_phi3((weir__string){name, strlen(name)});
+    if (phi3 ? said->other : said->phi3)
+        snprintf(name, sizeof name, "%s", phi3 ? c->family->name : "Phi-3");
     weir__gguf_put_string(w, "general.name", name);
 }
 
-static void put_keys(weir__conversion *c, weir__gguf_writer *w) {
+typedef struct text_target {
+    weir__conversion *c;
+    weir__gguf_writer *w;
+    weir__vocab_said said;
+} text_target;
+
+static int put_vocab(void *data, const weir__vocab *v, weir_error **error) {
+    text_target *t = data;
+    int code = weir__vocab_write_gguf(t->c->system, v, (size_t)t->c->config.vocab, t->w, &t->said, error);
+    snprintf(t->c->options->warning, sizeof t->c->options->warning, "%s", t->said.warning);
+    return code;
+}
+
+static int put_keys(weir__conversion *c, weir__gguf_writer *w, weir_error **error) {
+    text_target text = {.c = c, .w = w};
     if (!c->family) {
         copy_keys(c, w, c->options->type >= 0);
         if (c->options->type >= 0)
             put_file_type(w, main_type(c));
-        return;
+        return WEIR_OK;
     }
     weir__gguf_put_string(w, "general.architecture", c->family->gguf ? c->family->gguf : c->family->name);
-    put_name(c, w);
+    int code = weir__convert_vocab(c, put_vocab, &text, error);
+    if (!code)
+        weir__templates_write_gguf(c->source, w);
+    put_name(c, &text.said, w);
     put_file_type(w, main_type(c));
     weir__config_emit(c->family, &c->config, WEIR__FORMAT_GGUF, put_setting, w);
+    return code;
 }
 
 static int put_bytes(void *sink, const void *bytes, size_t size) {
@@ -100,7 +122,7 @@ int weir__convert_to_gguf(weir__conversion *c, const char *out, weir_error **err
         code = weir__gguf_create(c->system, out, &w, error);
     if (code)
         return code;
-    put_keys(c, w);
+    code = put_keys(c, w, error);
     for (size_t i = 0; i < c->n; i++)
         weir__gguf_put_tensor(w, c->items[i].name, c->items[i].type, c->items[i].n_dims, c->items[i].dims);
     for (size_t i = 0; i < c->n && !code; i++)

@@ -62,6 +62,9 @@ WEIR_API weir__string weir__gguf_next_string(const uint8_t **at);
 /* Reads `size` bytes at `offset` of the file into `to` with pread. EIO, EFORMAT (the file ended: it shrank). Any thread. */
 int weir__gguf_read(const weir__gguf *g, uint64_t offset, void *to, size_t size, weir_error **error);
 
+/* Calls fn with the vocabulary, which lives for the time of the call; not at all if the file has none. EFORMAT for lengths that disagree, EUNSUPPORTED, ENOMEM, or what
+ * fn returns. */
+WEIR_API int weir__gguf_vocab(const weir__gguf *g, weir__vocab_fn *fn, void *data, weir_error **error);
 /* Makes the tokeniser that the file describes. *out NULL and 0: the file has none. Errors as weir__tokenizer_new, and EFORMAT for lengths that disagree. */
 WEIR_API int weir__gguf_tokenizer(const weir__gguf *g, weir__tokenizer **out, weir_error **error);
 
@@ -75,6 +78,8 @@ void weir__gguf_put_u64(weir__gguf_writer *w, const char *key, uint64_t v);
 void weir__gguf_put_f32(weir__gguf_writer *w, const char *key, float v);
 void weir__gguf_put_bool(weir__gguf_writer *w, const char *key, bool v);
 void weir__gguf_put_string(weir__gguf_writer *w, const char *key, const char *v);
+void weir__gguf_put_text(weir__gguf_writer *w, const char *key, weir__string v);
+void weir__gguf_put_bytes(weir__gguf_writer *w, const char *key, weir__string v); /* an array of u8 */
 void weir__gguf_put_strings(weir__gguf_writer *w, const char *key, const weir__string *v, size_t n);
 void weir__gguf_put_f32s(weir__gguf_writer *w, const char *key, const float *v, size_t n);
 void weir__gguf_put_i32s(weir__gguf_writer *w, const char *key, const int32_t *v, size_t n);

@@ -43,6 +43,24 @@ bool weir__gguf_integer(const weir__gguf_key *key, int64_t *v, bool *above);
 size_t weir__gguf_type_size(uint32_t type);
 const char *weir__gguf_type_name(uint32_t type); /* "string"; "type 77" has no name: NULL */
 
+/* vocab_embedded.c: weir__gguf_vocab for a file without a vocabulary of GGUF's own but with a whole tokenizer.json ("tokenizer.huggingface.json"). */
+int weir__gguf_embedded_vocab(const weir__gguf *g, weir__vocab_fn *fn, void *data, weir_error **error);
+/* vocab.c: a token id; a number outside the vocabulary means that there is none. */
+int weir__gguf_id(const weir__gguf *g, const char *name, const weir__vocab *v, int32_t *id, weir_error **error);
+/* eot_token_id and eom_token_id into ends[2]. */
+int weir__gguf_ends(const weir__gguf *g, weir__vocab *v, int32_t *ends, weir_error **error);
+
+/* What SentencePiece does with spaces, as GGUF says it. */
+typedef struct weir__spaces {
+    bool prefix, remove_extra;
+    weir__string charsmap; /* size 0: none */
+} weir__spaces;
+/* Sets v's normaliser and decoder to that, in the memory that is given. */
+void weir__gguf_spaces(weir__vocab *v, weir__step normaliser[8], weir__step decoder[4], const weir__spaces *o);
+/* Whether a general.name is of a model whose turn tokens take the white space behind them, which GGUF has no key for: Phi-3; and which tokens these are. */
+bool weir__gguf_phi3(weir__string name);
+bool weir__gguf_takes_space(weir__string piece);
+
 static inline uint32_t weir__le32(const uint8_t *p) {
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }

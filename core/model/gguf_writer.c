@@ -119,6 +119,16 @@ void weir__gguf_put_string(weir__gguf_writer *w, const char *key, const char *v)
     key_string(w, v, strlen(v));
 }
 
+void weir__gguf_put_text(weir__gguf_writer *w, const char *key, weir__string v) {
+    begin_key(w, key, WEIR__GGUF_STRING);
+    key_string(w, v.data, v.size);
+}
+
+void weir__gguf_put_bytes(weir__gguf_writer *w, const char *key, weir__string v) {
+    begin_array(w, key, WEIR__GGUF_U8, v.size);
+    put_key(w, v.data, v.size);
+}
+
 void weir__gguf_put_strings(weir__gguf_writer *w, const char *key, const weir__string *v, size_t n) {
     begin_array(w, key, WEIR__GGUF_STRING, n);
     for (size_t i = 0; i < n; i++)

@@ -28,6 +28,8 @@ struct weir__safetensors_writer {
     weir_system *system;
     char *folder;
     bool made_folder;
+    char *inner; /* owned; a folder in it for files beside the weights, NULL: none yet */
+    bool made_inner;
     uint64_t shard_bytes;
     tensor *tensors;
     size_t n_tensors, tensors_room;
@@ -243,16 +245,40 @@ void weir__safetensors_put_data(weir__safetensors_writer *w, const void *data, s
 
 /* ---- files beside the weights ---- */
 
+/* The folder of "folder/name". */
+static void make_inner(weir__safetensors_writer *w, const char *name) {
+    const char *slash = strrchr(name, '/');
+    size_t room = strlen(w->folder) + strlen(name) + 2;
+    if (!slash || w->inner || w->code)
+        return;
+    w->inner = weir__alloc(w->system, room);
+    if (!w->inner) {
+        weir__safetensors_fail(w, WEIR_ENOMEM, name);
+        return;
+    }
+    snprintf(w->inner, room, "%s/%.*s", w->folder, (int)(slash - name), name);
+    w->made_inner = mkdir(w->inner, 0777) == 0;
+}
+
 void weir__safetensors_put_file(weir__safetensors_writer *w, const char *name, const void *bytes, size_t size) {
     if (w->begun)
         begin_tensor(w);
     if (w->begun && w->tensor < w->n_tensors)
         weir__safetensors_fail(w, WEIR_EINVAL, "a file amid tensor data");
     close_last(w);
+    make_inner(w, name);
     if (open_output(w, name)) {
         write_last(w, bytes, size);
         close_last(w);
     }
+}
+
+void weir__safetensors_put_json(weir__safetensors_writer *w, const char *name, weir__json_writer *json) {
+    if (json->code)
+        weir__safetensors_fail(w, json->code, name);
+    else
+        weir__safetensors_put_file(w, name, json->text, json->size);
+    weir__json_write_fini(json);
 }
 
 static void put_index(weir__safetensors_writer *w) {
@@ -277,10 +303,7 @@ static void put_index(weir__safetensors_writer *w) {
     }
     weir__json_write_close(&j, '}');
     weir__json_write_close(&j, '}');
-    if (j.code)
-        weir__safetensors_fail(w, j.code, "index");
-    weir__safetensors_put_file(w, "model.safetensors.index.json", j.text, j.size);
-    weir__json_write_fini(&j);
+    weir__safetensors_put_json(w, "model.safetensors.index.json", &j);
 }
 
 /* ---- ends ---- */
@@ -322,8 +345,11 @@ void weir__safetensors_abort(weir__safetensors_writer *w) {
         return;
     for (size_t i = 0; i < w->n_outputs; i++)
         weir__output_fini(&w->outputs[i]);
+    if (w->made_inner)
+        rmdir(w->inner);
     if (w->made_folder)
         rmdir(w->folder); /* stays unless it is empty */
+    weir__free(w->system, w->inner);
     for (size_t i = 0; i < w->n_tensors; i++)
         weir__free(w->system, w->tensors[i].name);
     weir__free(w->system, w->tensors);

@@ -3,6 +3,7 @@
 #ifndef WEIR_SAFETENSORS_WRITER_H
 #define WEIR_SAFETENSORS_WRITER_H
 
+#include "../text/json_write.h"
 #include "source.h"
 
 typedef struct weir__safetensors_writer weir__safetensors_writer;
@@ -11,8 +12,10 @@ typedef struct weir__safetensors_writer weir__safetensors_writer;
  * Everything has temporary names until finish. EINVAL: the folder has a checkpoint; ENOMEM, EIO. */
 WEIR_API int weir__safetensors_create(weir_system *s, const char *folder, uint64_t shard_bytes, weir__safetensors_writer **out,
                                       weir_error **error);
-/* A file beside the weights: "config.json". Before the data, or when all of it was written. */
+/* A file beside the weights, "config.json", or in a folder there, which is made if need be. Before the data, or when all of it was written. */
 WEIR_API void weir__safetensors_put_file(weir__safetensors_writer *w, const char *name, const void *bytes, size_t size);
+/* The same from a writer of JSON, which is freed. */
+void weir__safetensors_put_json(weir__safetensors_writer *w, const char *name, weir__json_writer *json);
 /* Announces a tensor of a type that safetensors has; dims[0] is the row length. Names differ (the caller's to see to). Its data is written in the same order
  * with put_data after the last announcement. */
 WEIR_API void weir__safetensors_put_tensor(weir__safetensors_writer *w, const char *name, int type, unsigned n_dims, const int64_t *dims);

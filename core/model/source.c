@@ -135,9 +135,13 @@ int weir__source_read(const weir__source *src, const weir__tensor *t, uint64_t o
     return weir__file_read(&src->files[t->file], t->offset + offset, to, size, error);
 }
 
+int weir__source_vocab(const weir__source *src, weir__vocab_fn *fn, void *data, weir_error **error) {
+    return src->ops->vocab(src, fn, data, error);
+}
 int weir__source_tokenizer(const weir__source *src, weir__tokenizer **out, weir_error **error) {
+    weir__making making = {src->system, out};
     *out = NULL;
-    return src->ops->tokenizer(src, out, error);
+    return weir__source_vocab(src, weir__make_tokenizer, &making, error);
 }
 bool weir__source_template(const weir__source *src, const char *name, weir__string *text) {
     return src->ops->chat_template(src, name, text);

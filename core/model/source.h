@@ -7,7 +7,7 @@
 
 #include "../../kernels/kernels.h"
 #include "../rt/rt.h"
-#include "../text/text.h"
+#include "vocab_build.h"
 
 typedef struct weir__source weir__source;
 
@@ -62,6 +62,8 @@ WEIR_API const weir__tensor *weir__source_find(const weir__source *src, const ch
 /* Reads `size` bytes at `offset` of a tensor's data into `to` with pread. EIO, EFORMAT (the file ended: it shrank). */
 WEIR_API int weir__source_read(const weir__source *src, const weir__tensor *t, uint64_t offset, void *to, size_t size, weir_error **error);
 
+/* Calls fn with the vocabulary, which lives for the time of the call; not at all if there is none. fn's code, or errors of reading: EFORMAT, EUNSUPPORTED, ... */
+WEIR_API int weir__source_vocab(const weir__source *src, weir__vocab_fn *fn, void *data, weir_error **error);
 /* Makes the tokeniser. *out NULL and 0: there is none. Errors as weir__tokenizer_new. */
 WEIR_API int weir__source_tokenizer(const weir__source *src, weir__tokenizer **out, weir_error **error);
 /* The tokeniser of a checkpoint that may lack weights: what weir__source_open takes, a folder of tokeniser files, or one of those (tokenizer_json.h). *out NULL and 0:

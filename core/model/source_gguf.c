@@ -134,8 +134,8 @@ static int each(const weir__source *src, weir__setting_fn *fn, void *data, weir_
 
 /* ---- text ---- */
 
-static int tokenizer(const weir__source *src, weir__tokenizer **out, weir_error **error) {
-    return weir__gguf_tokenizer(first(src), out, error);
+static int vocab(const weir__source *src, weir__vocab_fn *fn, void *data, weir_error **error) {
+    return weir__gguf_vocab(first(src), fn, data, error);
 }
 
 static bool chat_template(const weir__source *src, const char *name, weir__string *text) {
@@ -159,5 +159,5 @@ static bool template_name(const weir__source *src, uint32_t i, weir__string *nam
     return false;
 }
 
-const weir__format_ops weir__gguf_format = {open_parts,    close_parts,           get, element, each, tokenizer, chat_template,
+const weir__format_ops weir__gguf_format = {open_parts,    close_parts,           get, element, each, vocab, chat_template,
                                             template_name, "general.architecture"};

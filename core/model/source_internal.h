@@ -13,7 +13,7 @@ typedef struct weir__format_ops {
     void (*get)(const weir__source *src, const char *key, weir__value *v);
     void (*element)(const weir__source *src, const char *key, uint64_t i, weir__value *v);
     int (*each)(const weir__source *src, weir__setting_fn *fn, void *data, weir_error **error);
-    int (*tokenizer)(const weir__source *src, weir__tokenizer **out, weir_error **error);
+    int (*vocab)(const weir__source *src, weir__vocab_fn *fn, void *data, weir_error **error);
     bool (*chat_template)(const weir__source *src, const char *name, weir__string *text);
     bool (*template_name)(const weir__source *src, uint32_t i, weir__string *name);
     const char *family_key;

@@ -205,8 +205,8 @@ static int each(const weir__source *src, weir__setting_fn *fn, void *data, weir_
 
 /* ---- text ---- */
 
-static int tokenizer(const weir__source *src, weir__tokenizer **out, weir_error **error) {
-    return weir__tokenizer_json_open(src->system, ((const checkpoint *)src->data)->folder, out, error);
+static int vocab(const weir__source *src, weir__vocab_fn *fn, void *data, weir_error **error) {
+    return weir__tokenizer_json_vocab(src->system, ((const checkpoint *)src->data)->folder, fn, data, error);
 }
 
 static const weir__chat_settings *chat(const weir__source *src) {
@@ -230,4 +230,4 @@ static bool template_name(const weir__source *src, uint32_t i, weir__string *nam
 }
 
 const weir__format_ops weir__safetensors_format = {open_checkpoint, close_checkpoint, get,           element,     each,
-                                                   tokenizer,       chat_template,    template_name, "model_type"};
+                                                   vocab,           chat_template,    template_name, "model_type"};

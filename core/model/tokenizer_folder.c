@@ -79,24 +79,23 @@ static int read_form(opening *o, enum form form, weir_error **error) {
     return code ? code : weir__gpt2_read(&o->build, &o->file, &o->merges, &o->added, &o->settings, error);
 }
 
-static int open_form(opening *o, enum form form, weir__tokenizer **out, weir_error **error) {
+static int open_form(opening *o, enum form form, weir__vocab_fn *fn, void *data, weir_error **error) {
     weir__build_init(&o->build, o->system, o->file.path);
     int code = weir__tokenizer_settings_read(&o->build, o->folder, &o->settings, error);
     if (code || (code = read_form(o, form, error)) || (code = weir__tokenizer_settings_apply(&o->build, &o->settings, error)))
         return code;
-    return weir__tokenizer_new(o->system, &o->build.v, out, error);
+    return fn(data, &o->build.v, error);
 }
 
-int weir__tokenizer_json_open(weir_system *s, const char *path, weir__tokenizer **out, weir_error **error) {
+int weir__tokenizer_json_vocab(weir_system *s, const char *path, weir__vocab_fn *fn, void *data, weir_error **error) {
     enum form form;
     opening *o = weir__alloc(s, sizeof *o);
-    *out = NULL;
     if (!o)
         return weir_fail(error, WEIR_ENOMEM, "%s: tokeniser", path);
     o->system = s;
     int code = read_main(o, path, &form, error);
     if (!code && form != NO_FORM)
-        code = open_form(o, form, out, error);
+        code = open_form(o, form, fn, data, error);
     if (o->build.system)
         weir__build_fini(&o->build);
     weir__tokenizer_settings_fini(&o->settings);
@@ -106,4 +105,10 @@ int weir__tokenizer_json_open(weir_system *s, const char *path, weir__tokenizer 
     weir__free(s, o->folder);
     weir__free(s, o);
     return code;
+}
+
+int weir__tokenizer_json_open(weir_system *s, const char *path, weir__tokenizer **out, weir_error **error) {
+    weir__making making = {s, out};
+    *out = NULL;
+    return weir__tokenizer_json_vocab(s, path, weir__make_tokenizer, &making, error);
 }

@@ -4,11 +4,13 @@
 #ifndef WEIR_TOKENIZER_JSON_H
 #define WEIR_TOKENIZER_JSON_H
 
-#include "../text/text.h"
+#include "vocab_build.h"
 
 /* `path`: a folder, or one of its tokenizer.json, vocab.json, tokenizer.model, or a file of the first one's form under any other name ending in .json; that one is
- * read alone. *out NULL and 0: the folder has no tokeniser. EUNSUPPORTED: a component, setting or tokenizer class that is not run, by its name; EFORMAT, ETOOBIG,
+ * read alone. fn is called with the vocabulary, which lives for the time of the call; not called, and *out NULL: the folder has no tokeniser. EUNSUPPORTED: a component, setting or tokenizer class that is not run, by its name; EFORMAT, ETOOBIG,
  * EDEPTH, ENOENT, EIO, ENOMEM: the file by its name, the place in it. Blocks on files and computes: up to a second for the largest published ones. */
+WEIR_API int weir__tokenizer_json_vocab(weir_system *s, const char *path, weir__vocab_fn *fn, void *data, weir_error **error);
+/* The same, made into a tokeniser. */
 WEIR_API int weir__tokenizer_json_open(weir_system *s, const char *path, weir__tokenizer **out, weir_error **error);
 
 #endif

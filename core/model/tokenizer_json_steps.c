@@ -1,113 +1,16 @@
-/* tokenizer_json_steps.c: normalizer, pre_tokenizer and decoder of a tokenizer.json: tables of the components that are known, with their settings, and one reader of all.
- * What is in no table is refused by name. */
+/* tokenizer_json_steps.c: normalizer, pre_tokenizer and decoder of a tokenizer.json: one reader of all components that tokenizer_json_tables.c knows; others are
+ * refused by name. */
 #include "base64.h"
 #include "tokenizer_json_internal.h"
+#include "tokenizer_json_tables.h"
 
 #include <string.h>
-
-enum option_kind {
-    NOTHING,   /* changes no ids and no text: offsets, tags */
-    BOOLEAN,   /* bool at `offset` */
-    TEXT,      /* weir__string at `offset` */
-    CHARACTER, /* the same, of one character */
-    COUNT,     /* uint32_t at `offset` */
-    PATTERN,   /* {"String": ...} or {"Regex": ...}: pattern, regex */
-    BEHAVIOUR, /* behaviour */
-    SCHEME,    /* prepend: "first", "never", "always" */
-    PREFIX,    /* prepend, as a boolean: older files */
-    CHARSMAP,  /* pattern, from base64 */
-};
-
-typedef struct option {
-    const char *name;
-    enum option_kind kind;
-    size_t offset;
-    bool needed;
-} option;
-
-enum { MOST_OPTIONS = 6 };
-typedef struct component {
-    const char *name;
-    weir__step defaults; /* what a file that leaves a setting out means */
-    option options[MOST_OPTIONS];
-} component;
-
-#define AT(field) offsetof(weir__step, field)
-
-static const component normalisers[] = {
-    {"Prepend", {.kind = WEIR__PREPEND}, {{"prepend", TEXT, AT(content), true}}},
-    {"Replace", {.kind = WEIR__REPLACE}, {{"pattern", PATTERN, 0, true}, {"content", TEXT, AT(content), true}}},
-    {"Lowercase", {.kind = WEIR__LOWERCASE}, {{0}}},
-    {"NFC", {.kind = WEIR__NFC}, {{0}}},
-    {"NFD", {.kind = WEIR__NFD}, {{0}}},
-    {"NFKC", {.kind = WEIR__NFKC}, {{0}}},
-    {"NFKD", {.kind = WEIR__NFKD}, {{0}}},
-    {"Strip", {.kind = WEIR__STRIP}, {{"strip_left", BOOLEAN, AT(left), true}, {"strip_right", BOOLEAN, AT(right), true}}},
-    {"StripAccents", {.kind = WEIR__STRIP_ACCENT}, {{0}}},
-    {"Nmt", {.kind = WEIR__NMT}, {{0}}},
-    {"Precompiled", {.kind = WEIR__CHARSMAP, .graphemes = true}, {{"precompiled_charsmap", CHARSMAP, 0, true}}},
-    {"BertNormalizer",
-     {.kind = WEIR__BERT, .clean_text = true, .chinese = true, .lowercase = true},
-     {{"clean_text", BOOLEAN, AT(clean_text), false},
-      {"handle_chinese_chars", BOOLEAN, AT(chinese), false},
-      {"strip_accents", BOOLEAN, AT(strip_accents), false},
-      {"lowercase", BOOLEAN, AT(lowercase), false}}},
-    {0},
-};
-
-static const component pretokenisers[] = {
-    {"ByteLevel",
-     {.kind = WEIR__BYTE_LEVEL, .add_prefix_space = true, .use_regex = true},
-     {{"add_prefix_space", BOOLEAN, AT(add_prefix_space), false},
-      {"use_regex", BOOLEAN, AT(use_regex), false},
-      {"trim_offsets", NOTHING, 0, false}}},
-    {"Split",
-     {.kind = WEIR__SPLIT},
-     {{"pattern", PATTERN, 0, true}, {"behavior", BEHAVIOUR, 0, true}, {"invert", BOOLEAN, AT(invert), false}}},
-    {"CharDelimiterSplit", {.kind = WEIR__SPLIT, .behaviour = WEIR__REMOVED}, {{"delimiter", CHARACTER, AT(pattern), true}}},
-    {"Digits", {.kind = WEIR__DIGITS}, {{"individual_digits", BOOLEAN, AT(individual), false}}},
-    {"Metaspace",
-     {.kind = WEIR__METASPACE, .prepend = WEIR__PREPEND_ALWAYS, .split = true},
-     {{"replacement", CHARACTER, AT(content), true},
-      {"add_prefix_space", PREFIX, 0, false},
-      {"prepend_scheme", SCHEME, 0, false},
-      {"split", BOOLEAN, AT(split), false},
-      {"str_rep", NOTHING, 0, false}}},
-    {"Whitespace", {.kind = WEIR__WHITESPACE}, {{0}}},
-    {"WhitespaceSplit", {.kind = WEIR__WHITESPACE_SPLIT}, {{0}}},
-    {"Punctuation", {.kind = WEIR__PUNCTUATION}, {{"behavior", BEHAVIOUR, 0, false}}},
-    {"BertPreTokenizer", {.kind = WEIR__BERT_SPLIT}, {{0}}},
-    {0},
-};
-
-static const component decoders[] = {
-    {"ByteLevel",
-     {.kind = WEIR__BYTE_LEVEL},
-     {{"add_prefix_space", NOTHING, 0, false}, {"trim_offsets", NOTHING, 0, false}, {"use_regex", NOTHING, 0, false}}},
-    {"Metaspace",
-     {.kind = WEIR__METASPACE, .prepend = WEIR__PREPEND_ALWAYS, .split = true},
-     {{"replacement", CHARACTER, AT(content), true},
-      {"add_prefix_space", PREFIX, 0, false},
-      {"prepend_scheme", SCHEME, 0, false},
-      {"split", NOTHING, 0, false},
-      {"str_rep", NOTHING, 0, false}}},
-    {"Replace", {.kind = WEIR__REPLACE}, {{"pattern", PATTERN, 0, true}, {"content", TEXT, AT(content), true}}},
-    {"ByteFallback", {.kind = WEIR__BYTE_FALLBACK}, {{0}}},
-    {"Fuse", {.kind = WEIR__FUSE}, {{0}}},
-    {"Strip",
-     {.kind = WEIR__STRIP_DECODED},
-     {{"content", CHARACTER, AT(content), true}, {"start", COUNT, AT(start), true}, {"stop", COUNT, AT(stop), true}}},
-    {"WordPiece",
-     {.kind = WEIR__WORDPIECE_JOIN, .content = {"##", 2}, .cleanup = true},
-     {{"prefix", TEXT, AT(content), false}, {"cleanup", BOOLEAN, AT(cleanup), false}}},
-    {0},
-};
 
 /* One of three lists while it is read. */
 typedef struct reading {
     const weir__tokenizer_file *file;
     const char *what; /* the list, for errors */
-    const component *known;
+    const weir__component *known;
     weir__steps *list;
 } reading;
 
@@ -127,21 +30,16 @@ static int read_choice(weir__json at, const char *const *words, int *to) {
 }
 
 static int read_behaviour(weir__json at, weir__step *step) {
-    static const char *const words[] = {"Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous", NULL};
-    static const enum weir__behaviour values[] = {WEIR__ISOLATED, WEIR__REMOVED, WEIR__MERGED_WITH_PREVIOUS, WEIR__MERGED_WITH_NEXT,
-                                                  WEIR__CONTIGUOUS};
     int i = 0;
-    int code = read_choice(at, words, &i);
-    step->behaviour = values[i];
+    int code = read_choice(at, weir__behaviour_words, &i);
+    step->behaviour = (enum weir__behaviour)i;
     return code;
 }
 
 static int read_scheme(weir__json at, weir__step *step) {
-    static const char *const words[] = {"never", "first", "always", NULL};
-    static const enum weir__prepend values[] = {WEIR__PREPEND_NEVER, WEIR__PREPEND_FIRST, WEIR__PREPEND_ALWAYS};
     int i = 0;
-    int code = read_choice(at, words, &i);
-    step->prepend = values[i];
+    int code = read_choice(at, weir__scheme_words, &i);
+    step->prepend = (enum weir__prepend)i;
     return code;
 }
 
@@ -207,38 +105,38 @@ static int read_count(weir__json at, uint32_t *to) {
     return code;
 }
 
-static int read_option(const weir__tokenizer_file *f, const option *o, weir__json at, weir__step *step, weir_error **error) {
+static int read_option(const weir__tokenizer_file *f, const weir__option *o, weir__json at, weir__step *step, weir_error **error) {
     void *to = (char *)step + o->offset;
     switch (o->kind) {
-    case NOTHING:
+    case WEIR__OPTION_NOTHING:
         return WEIR_OK;
-    case BOOLEAN:
+    case WEIR__OPTION_BOOLEAN:
         return weir__at_bool(at, to);
-    case TEXT:
+    case WEIR__OPTION_TEXT:
         return read_text(f, at, to, error);
-    case CHARACTER:
+    case WEIR__OPTION_CHARACTER:
         return read_character(f, at, to, error);
-    case COUNT:
+    case WEIR__OPTION_COUNT:
         return read_count(at, to);
-    case PATTERN:
+    case WEIR__OPTION_PATTERN:
         return read_pattern(f, at, step, error);
-    case BEHAVIOUR:
+    case WEIR__OPTION_BEHAVIOUR:
         return read_behaviour(at, step);
-    case SCHEME:
+    case WEIR__OPTION_SCHEME:
         return read_scheme(at, step);
-    case PREFIX:
+    case WEIR__OPTION_PREFIX:
         return read_prefix(at, step);
-    case CHARSMAP:
+    case WEIR__OPTION_CHARSMAP:
         return read_charsmap(f, at, step, error);
     }
     return WEIR_EINVAL;
 }
 
-static int read_options(const weir__tokenizer_file *f, const component *c, weir__json at, weir__step *step, weir_error **error) {
-    const char *names[MOST_OPTIONS + 1] = {"type"};
-    weir__json option[MOST_OPTIONS + 1], j = at;
+static int read_options(const weir__tokenizer_file *f, const weir__component *c, weir__json at, weir__step *step, weir_error **error) {
+    const char *names[WEIR__MOST_OPTIONS + 1] = {"type"};
+    weir__json option[WEIR__MOST_OPTIONS + 1], j = at;
     size_t n = 0;
-    for (; n < MOST_OPTIONS && c->options[n].name; n++)
+    for (; n < WEIR__MOST_OPTIONS && c->options[n].name; n++)
         names[n + 1] = c->options[n].name;
     int code = weir__json_fields(&j, c->name, names, n + 1, option);
     for (size_t i = 0; i < n && !code; i++) {
@@ -261,7 +159,7 @@ static int complete_bert(weir__json at, weir__step *step) {
 static int read_component(void *data, weir__json at, weir__json_text type, weir_error **error) {
     reading *r = data;
     char name[48];
-    const component *c = r->known;
+    const weir__component *c = r->known;
     while (c->name && !weir__json_equal(type, c->name))
         c++;
     if (!c->name) {
@@ -277,19 +175,18 @@ static int read_component(void *data, weir__json at, weir__json_text type, weir_
 }
 
 int weir__normaliser_read(const weir__tokenizer_file *f, weir__json at, weir_error **error) {
-    reading r = {f, "normalizer", normalisers, &f->build->v.normaliser};
+    reading r = {f, "normalizer", weir__normalisers, &f->build->v.normaliser};
     return weir__components(at, r.what, "normalizers", read_component, &r, error);
 }
 
 int weir__pretokeniser_read(const weir__tokenizer_file *f, weir__json at, weir_error **error) {
-    reading r = {f, "pre_tokenizer", pretokenisers, &f->build->v.pretokeniser};
+    reading r = {f, "pre_tokenizer", weir__pretokenisers, &f->build->v.pretokeniser};
     return weir__components(at, r.what, "pretokenizers", read_component, &r, error);
 }
 
 int weir__decoder_read(const weir__tokenizer_file *f, weir__json at, weir_error **error) {
-    /* Without a decoder the library puts a space between pieces: WordPiece's decoder with a prefix that no piece has. */
-    static const weir__step spaces = {.kind = WEIR__WORDPIECE_JOIN, .content = {"\xFF", 1}};
-    reading r = {f, "decoder", decoders, &f->build->v.decoder};
+    static const weir__step spaces = {.kind = WEIR__WORDPIECE_JOIN, .content = {WEIR__SPACED_PREFIX, 1}};
+    reading r = {f, "decoder", weir__decoders, &f->build->v.decoder};
     if (!at.text)
         return weir__build_step(f->build, r.list, &spaces, error);
     return weir__components(at, r.what, "decoders", read_component, &r, error);

@@ -54,6 +54,7 @@ static void get_flag(weir__json j, const char *key, int *to, int *code) {
 static void get_tokens(weir__build *b, weir__json j, weir__tokenizer_settings *t, int *code, weir_error **error) {
     get_token(b, j, "bos_token", &t->bos, code, error);
     get_token(b, j, "eos_token", &t->eos, code, error);
+    get_token(b, j, "pad_token", &t->pad, code, error);
 }
 
 static int read_config(weir__build *b, const char *folder, weir__tokenizer_settings *t, weir_error **error) {
@@ -171,6 +172,7 @@ int weir__tokenizer_settings_apply(weir__build *b, const weir__tokenizer_setting
     int code = WEIR_OK;
     set_id(b, t->bos, t->bos_id, &v->bos);
     set_id(b, t->eos, t->n_ends > 0 ? t->ends[0] : -1, &v->eos);
+    set_id(b, t->pad, -1, &v->pad);
     v->ends = t->ends;
     v->n_ends = t->n_ends;
     if (t->add_bos >= 0)

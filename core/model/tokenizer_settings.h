@@ -14,14 +14,14 @@ enum {
 };
 
 typedef struct weir__tokenizer_settings {
-    weir__string bos, eos;  /* as text; data NULL: not said */
-    weir__string class;     /* tokenizer_class */
-    int add_bos, add_eos;   /* 1, 0; -1: not said */
-    bool add_prefix_space;  /* GPT-2's own files */
-    int64_t bos_id;         /* of generation_config.json or config.json; -1: none */
-    weir__json added;       /* added_tokens_decoder; text NULL: none. Lies in `config` */
-    weir__text_file config; /* tokenizer_config.json */
-    int32_t *ends;          /* ids that end a text, the first is the main one */
+    weir__string bos, eos, pad; /* as text; data NULL: not said */
+    weir__string class;         /* tokenizer_class */
+    int add_bos, add_eos;       /* 1, 0; -1: not said */
+    bool add_prefix_space;      /* GPT-2's own files */
+    int64_t bos_id;             /* of generation_config.json or config.json; -1: none */
+    weir__json added;           /* added_tokens_decoder; text NULL: none. Lies in `config` */
+    weir__text_file config;     /* tokenizer_config.json */
+    int32_t *ends;              /* ids that end a text, the first is the main one */
     size_t n_ends;
 } weir__tokenizer_settings;
 

@@ -16,14 +16,14 @@ typedef struct arrays {
     weir__added *added;
     char *model, *pre;
     weir__step normaliser[8], decoder[4];
-    int32_t before[1], after[1];
+    int32_t before[1], after[1], ends[2];
 } arrays;
 
 /* What the file says beside its arrays, or else what its model is known for (llama.cpp's defaults). */
 typedef struct settings {
-    bool add_bos, add_eos, add_sep, add_space_prefix, remove_extra_spaces;
+    bool add_bos, add_eos, add_sep;
     int32_t sep;
-    weir__string charsmap;
+    weir__spaces spaces;
 } settings;
 
 static weir__step normal(enum weir__step_kind kind, const char *pattern, bool regex, const char *content) {
@@ -148,7 +148,7 @@ static int read_merges(const weir__gguf *g, weir__vocab *v, arrays *a, weir_erro
 }
 
 /* A token id. Numbers outside the vocabulary mean that there is none. */
-static int read_id(const weir__gguf *g, const char *name, const weir__vocab *v, int32_t *id, weir_error **error) {
+int weir__gguf_id(const weir__gguf *g, const char *name, const weir__vocab *v, int32_t *id, weir_error **error) {
     int64_t found = *id;
     int code = weir__gguf_get_int(g, name, false, INT64_MIN, INT64_MAX, &found, error);
     *id = found >= 0 && (uint64_t)found < v->size ? (int32_t)found : -1;
@@ -171,30 +171,30 @@ static int read_name(const weir__gguf *g, const char *name, char **out, weir_err
 /* ---- models ---- */
 
 /* SentencePiece's spaces: one before the text, all of them as marks; and back. */
-static void space_marks(weir__vocab *v, arrays *a, const settings *o) {
+void weir__gguf_spaces(weir__vocab *v, weir__step normaliser[8], weir__step decoder[4], const weir__spaces *o) {
     size_t n = 0;
     if (o->charsmap.size > 0)
-        a->normaliser[n++] = (weir__step){.kind = WEIR__CHARSMAP, .pattern = o->charsmap};
-    if (o->remove_extra_spaces) {
-        a->normaliser[n++] = normal(WEIR__REPLACE, " {2,}", true, " ");
-        a->normaliser[n++] = normal(WEIR__REPLACE, "\\A | \\z", true, "");
+        normaliser[n++] = (weir__step){.kind = WEIR__CHARSMAP, .pattern = o->charsmap};
+    if (o->remove_extra) {
+        normaliser[n++] = normal(WEIR__REPLACE, " {2,}", true, " ");
+        normaliser[n++] = normal(WEIR__REPLACE, "\\A | \\z", true, "");
     }
-    if (o->add_space_prefix)
-        a->normaliser[n++] = normal(WEIR__PREPEND, "", false, MARK);
-    a->normaliser[n++] = normal(WEIR__REPLACE, " ", false, MARK);
-    v->normaliser = (weir__steps){a->normaliser, n};
-    a->decoder[0] = normal(WEIR__REPLACE, MARK, false, " ");
-    a->decoder[1].kind = WEIR__BYTE_FALLBACK;
-    a->decoder[2].kind = WEIR__FUSE;
-    a->decoder[3] = (weir__step){.kind = WEIR__STRIP_DECODED, .content = {" ", 1}, .start = 1};
-    v->decoder = (weir__steps){a->decoder, o->add_space_prefix ? 4 : 3};
+    if (o->prefix)
+        normaliser[n++] = normal(WEIR__PREPEND, "", false, MARK);
+    normaliser[n++] = normal(WEIR__REPLACE, " ", false, MARK);
+    v->normaliser = (weir__steps){normaliser, n};
+    decoder[0] = normal(WEIR__REPLACE, MARK, false, " ");
+    decoder[1].kind = WEIR__BYTE_FALLBACK;
+    decoder[2].kind = WEIR__FUSE;
+    decoder[3] = (weir__step){.kind = WEIR__STRIP_DECODED, .content = {" ", 1}, .start = 1};
+    v->decoder = (weir__steps){decoder, o->prefix ? 4 : 3};
 }
 
 static int make_spm(const weir__gguf *g, weir__vocab *v, arrays *a, const settings *o, weir_error **error) {
     (void)g;
     (void)error;
     v->model = WEIR__SPM;
-    space_marks(v, a, o);
+    weir__gguf_spaces(v, a->normaliser, a->decoder, &o->spaces);
     return WEIR_OK;
 }
 
@@ -203,7 +203,7 @@ static int make_unigram(const weir__gguf *g, weir__vocab *v, arrays *a, const se
     (void)error;
     v->model = WEIR__UNIGRAM;
     v->fuse_unk = true;
-    space_marks(v, a, o);
+    weir__gguf_spaces(v, a->normaliser, a->decoder, &o->spaces);
     return WEIR_OK;
 }
 
@@ -262,8 +262,8 @@ static const struct model {
     settings settings;
 } models[] = {
     {"gpt2", make_bpe, -1, -1, -1, -1, {0}},
-    {"llama", make_spm, 1, 2, 0, -1, {.add_bos = true, .add_space_prefix = true}},
-    {"t5", make_unigram, -1, 1, 2, -1, {.add_eos = true, .add_space_prefix = true}},
+    {"llama", make_spm, 1, 2, 0, -1, {.add_bos = true, .spaces.prefix = true}},
+    {"t5", make_unigram, -1, 1, 2, -1, {.add_eos = true, .spaces.prefix = true}},
     {"bert", make_wordpiece, 101, -1, 100, 102, {.add_bos = true, .add_sep = true}},
 };
 enum { MODELS = sizeof models / sizeof models[0] };
@@ -292,25 +292,38 @@ static int read_charsmap(const weir__gguf *g, weir__string *blob, weir_error **e
     return code;
 }
 
+/* Further ids that end a turn. */
+int weir__gguf_ends(const weir__gguf *g, weir__vocab *v, int32_t *ends, weir_error **error) {
+    static const char *const names[] = {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"};
+    int code = WEIR_OK;
+    for (size_t i = 0; i < 2 && !code; i++) {
+        ends[v->n_ends] = -1;
+        code = weir__gguf_id(g, names[i], v, &ends[v->n_ends], error);
+        v->n_ends += ends[v->n_ends] >= 0;
+    }
+    return code;
+}
+
 static int read_settings(const weir__gguf *g, weir__vocab *v, settings *o, weir_error **error) {
     static const char *const bos[] = {"tokenizer.ggml.bos_token_id", "tokenizer.ggml.cls_token_id"};
     static const char *const sep[] = {"tokenizer.ggml.seperator_token_id",
                                       "tokenizer.ggml.separator_token_id"}; /* the first is how it is written */
     int code = WEIR_OK;
     for (size_t i = 0; i < 2 && !code; i++) {
-        code = read_id(g, bos[i], v, &v->bos, error);
+        code = weir__gguf_id(g, bos[i], v, &v->bos, error);
         if (!code)
-            code = read_id(g, sep[i], v, &o->sep, error);
+            code = weir__gguf_id(g, sep[i], v, &o->sep, error);
     }
-    if (code || (code = read_id(g, "tokenizer.ggml.eos_token_id", v, &v->eos, error)) ||
-        (code = read_id(g, "tokenizer.ggml.unknown_token_id", v, &v->unk, error)) ||
+    if (code || (code = weir__gguf_id(g, "tokenizer.ggml.eos_token_id", v, &v->eos, error)) ||
+        (code = weir__gguf_id(g, "tokenizer.ggml.unknown_token_id", v, &v->unk, error)) ||
+        (code = weir__gguf_id(g, "tokenizer.ggml.padding_token_id", v, &v->pad, error)) ||
         (code = weir__gguf_get_bool(g, "tokenizer.ggml.add_bos_token", false, &o->add_bos, error)) ||
         (code = weir__gguf_get_bool(g, "tokenizer.ggml.add_eos_token", false, &o->add_eos, error)) ||
         (code = weir__gguf_get_bool(g, "tokenizer.ggml.add_sep_token", false, &o->add_sep, error)) ||
-        (code = weir__gguf_get_bool(g, "tokenizer.ggml.add_space_prefix", false, &o->add_space_prefix, error)) ||
-        (code = weir__gguf_get_bool(g, "tokenizer.ggml.remove_extra_whitespaces", false, &o->remove_extra_spaces, error)))
+        (code = weir__gguf_get_bool(g, "tokenizer.ggml.add_space_prefix", false, &o->spaces.prefix, error)) ||
+        (code = weir__gguf_get_bool(g, "tokenizer.ggml.remove_extra_whitespaces", false, &o->spaces.remove_extra, error)))
         return code;
-    return read_charsmap(g, &o->charsmap, error);
+    return read_charsmap(g, &o->spaces.charsmap, error);
 }
 
 static void set_bounds(weir__vocab *v, arrays *a, const settings *o) {
@@ -327,12 +340,8 @@ static bool is(weir__string piece, const char *text) {
     return piece.size == strlen(text) && memcmp(piece.data, text, piece.size) == 0;
 }
 
-/* Whether the file is of a model whose turn tokens take the white space behind them, which GGUF has no key for: Phi-3. */
-static bool is_phi3(const weir__gguf *g) {
+bool weir__gguf_phi3(weir__string found) {
     char name[64];
-    weir__string found = {"", 0};
-    if (weir__gguf_get_string(g, "general.name", false, &found, NULL) != WEIR_OK)
-        return false;
     size_t n = found.size < sizeof name - 1 ? found.size : sizeof name - 1;
     if (n > 0)
         memcpy(name, found.data, n);
@@ -340,10 +349,16 @@ static bool is_phi3(const weir__gguf *g) {
     return strcasestr(name, "phi-3") || strcasestr(name, "phi3");
 }
 
+bool weir__gguf_takes_space(weir__string piece) {
+    bool turn = piece.size > 2 && memcmp(piece.data, "<|", 2) == 0;
+    return is(piece, "</s>") || (turn && !is(piece, "<|endoftext|>"));
+}
+
 /* Control and user-defined pieces are found in texts; the attributes that GGUF leaves out are known by name. */
 static int list_added(const weir__gguf *g, weir__vocab *v, arrays *a, weir_error **error) {
     size_t n = 0;
-    bool phi3 = is_phi3(g);
+    weir__string name = {"", 0};
+    bool phi3 = weir__gguf_get_string(g, "general.name", false, &name, NULL) == WEIR_OK && weir__gguf_phi3(name);
     for (size_t i = 0; i < v->size && v->kinds; i++)
         n += v->kinds[i] == WEIR__CONTROL || v->kinds[i] == WEIR__USER;
     v->added = a->added = weir__alloc(g->system, (n + 1) * sizeof *a->added);
@@ -351,14 +366,14 @@ static int list_added(const weir__gguf *g, weir__vocab *v, arrays *a, weir_error
         return no_memory(g, error);
     for (size_t i = 0; i < v->size && v->kinds; i++) {
         weir__string piece = v->pieces[i];
-        bool special = v->kinds[i] == WEIR__CONTROL, turn = piece.size > 2 && memcmp(piece.data, "<|", 2) == 0;
+        bool special = v->kinds[i] == WEIR__CONTROL;
         if (piece.size == 0 || (!special && v->kinds[i] != WEIR__USER))
             continue;
         a->added[v->n_added++] = (weir__added){.id = (int32_t)i,
                                                .content = piece,
                                                .special = special,
                                                .lstrip = special && is(piece, "<mask>"),
-                                               .rstrip = phi3 && special && (is(piece, "</s>") || (turn && !is(piece, "<|endoftext|>")))};
+                                               .rstrip = phi3 && special && weir__gguf_takes_space(piece)};
     }
     return WEIR_OK;
 }
@@ -371,26 +386,26 @@ static int read_vocab(const weir__gguf *g, arrays *a, weir__vocab *v, weir_error
     settings o = m->settings;
     const weir__pre_row *row;
     o.sep = m->sep;
-    *v = (weir__vocab){.source = weir__gguf_path(g), .bos = m->bos, .eos = m->eos, .unk = m->unk};
+    *v = (weir__vocab){.source = weir__gguf_path(g), .bos = m->bos, .eos = m->eos, .unk = m->unk, .pad = -1, .ends = a->ends};
     if ((code = read_name(g, "tokenizer.ggml.pre", &a->pre, error)))
         return code;
     o.add_bos |= m->make == make_bpe && a->pre && weir__pre_find(a->pre, "", &row, NULL) == WEIR_OK && row->add_bos;
     if ((code = read_pieces(g, v, a, error)) || (code = read_scores(g, v, a, error)) || (code = read_kinds(g, v, a, error)) ||
-        (code = read_settings(g, v, &o, error)) || (code = list_added(g, v, a, error)))
+        (code = read_settings(g, v, &o, error)) || (code = weir__gguf_ends(g, v, a->ends, error)) || (code = list_added(g, v, a, error)))
         return code;
     set_bounds(v, a, &o);
     return m->make(g, v, a, &o, error);
 }
 
-int weir__gguf_tokenizer(const weir__gguf *g, weir__tokenizer **out, weir_error **error) {
+int weir__gguf_vocab(const weir__gguf *g, weir__vocab_fn *fn, void *data, weir_error **error) {
     arrays a = {0};
     weir__vocab v;
-    *out = NULL;
     int code = read_name(g, "tokenizer.ggml.model", &a.model, error);
-    if (!code && a.model)
-        code = read_vocab(g, &a, &v, error);
-    if (!code && a.model)
-        code = weir__tokenizer_new(g->system, &v, out, error);
+    bool own = a.model && strcmp(a.model, "none") != 0 && strcmp(a.model, "no_vocab") != 0;
+    if (!code && !own)
+        code = weir__gguf_embedded_vocab(g, fn, data, error);
+    else if (!code && !(code = read_vocab(g, &a, &v, error)))
+        code = fn(data, &v, error);
     weir__free(g->system, a.pieces);
     weir__free(g->system, a.lines);
     weir__free(g->system, a.merges);
@@ -400,4 +415,10 @@ int weir__gguf_tokenizer(const weir__gguf *g, weir__tokenizer **out, weir_error 
     weir__free(g->system, a.model);
     weir__free(g->system, a.pre);
     return code;
+}
+
+int weir__gguf_tokenizer(const weir__gguf *g, weir__tokenizer **out, weir_error **error) {
+    weir__making making = {g->system, out};
+    *out = NULL;
+    return weir__gguf_vocab(g, weir__make_tokenizer, &making, error);
 }

@@ -9,7 +9,7 @@ typedef struct kept {
 
 void weir__build_init(weir__build *b, weir_system *s, const char *source) {
     *b = (weir__build){.system = s, .source = source};
-    b->v = (weir__vocab){.source = source, .bos = -1, .eos = -1, .unk = -1, .before = b->before, .after = b->after};
+    b->v = (weir__vocab){.source = source, .bos = -1, .eos = -1, .unk = -1, .pad = -1, .before = b->before, .after = b->after};
     b->v.normaliser.data = b->normaliser;
     b->v.pretokeniser.data = b->pretokeniser;
     b->v.decoder.data = b->decoder;
@@ -30,6 +30,11 @@ void *weir__build_alloc(weir__build *b, size_t n) {
     k->next = b->kept;
     b->kept = k;
     return k + 1;
+}
+
+int weir__make_tokenizer(void *making, const weir__vocab *v, weir_error **error) {
+    const weir__making *m = making;
+    return weir__tokenizer_new(m->system, v, m->out, error);
 }
 
 static int no_memory(const weir__build *b, weir_error **error) {

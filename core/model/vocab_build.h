@@ -10,6 +10,15 @@ enum {
     WEIR__MOST_BOUNDS = 64,      /* ids around a text; published files have under 4 */
 };
 
+/* What is done with a vocabulary for the time that it lives. */
+typedef int weir__vocab_fn(void *data, const weir__vocab *v, weir_error **error);
+/* One of them: makes a tokeniser; data is a weir__making. */
+typedef struct weir__making {
+    weir_system *system;
+    weir__tokenizer **out;
+} weir__making;
+int weir__make_tokenizer(void *making, const weir__vocab *v, weir_error **error);
+
 typedef struct weir__build {
     weir_system *system;
     const char *source; /* borrowed: the file, for errors */

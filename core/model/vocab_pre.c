@@ -146,3 +146,11 @@ int weir__pre_find(const char *name, const char *source, const weir__pre_row **o
     return weir_fail(error, WEIR_EUNSUPPORTED, "%s: pre-tokeniser \"%s\" is not known, known are %s", source,
                      weir__quote(shown, sizeof shown, name, strlen(name)), known);
 }
+
+const char *weir__pre_name(const weir__vocab *v) {
+    for (size_t i = 0; i < ROWS; i++)
+        if (weir__steps_same(v->pretokeniser, table[i].pretokeniser) && weir__steps_same(v->normaliser, table[i].normaliser) &&
+            v->ignore_merges == table[i].ignore_merges)
+            return table[i].name;
+    return NULL;
+}

@@ -2,6 +2,7 @@
 #ifndef WEIR_TEXT_TOKENIZER_H
 #define WEIR_TEXT_TOKENIZER_H
 
+#include "bytes.h"
 #include "index.h"
 #include "merge.h"
 #include "steps.h"
@@ -93,8 +94,5 @@ weir__found weir__added_at(const weir__tokenizer *t, const weir__trie *trie, wei
 
 /* detokenise.c: sets t->texts, t->firsts, t->strip. EUNSUPPORTED, ENOMEM. */
 int weir__detokenise_init(weir__tokenizer *t, const weir__vocab *v, weir_error **error);
-/* bytes.c: the bytes that a byte-level piece stands for, at `to`; false: it has a character that stands for none. And the piece of a byte, 1 or 2 bytes. */
-bool weir__bytes_of(weir__string piece, char *to, size_t *size);
-size_t weir__byte_piece(unsigned char byte, char to[2]);
 
 #endif

@@ -110,6 +110,7 @@ typedef struct weir__vocab {
     size_t n_added;
     weir__steps normaliser, pretokeniser, decoder;
     int32_t bos, eos, unk; /* -1: none. Outside the vocabulary: treated as none */
+    int32_t pad;           /* the same; means nothing to a tokeniser, is carried from file to file */
     const int32_t *before,
         *after;               /* [n_before], [n_after] put around a text with bounds: TemplateProcessing's `single`, add_bos, add_eos */
     size_t n_before, n_after; /* */

@@ -7,7 +7,8 @@ local convert = {
   summary = "write a model in another format or weight type",
   usage = "IN OUT [--type TYPE] [--shard-size MB] [--tokenizer FILE]",
   help = "IN is a GGUF file (or any part of a split one), a folder of safetensors, a name kept by `weir fetch`, or a checkpoint of llama2.c (.bin).\n"
-    .. "OUT is a GGUF file if its name ends in .gguf, else a folder that gets model.safetensors and config.json.\n"
+    .. "OUT is a GGUF file if its name ends in .gguf, else a folder that gets model.safetensors, config.json and the tokeniser.\n"
+    .. "The tokeniser and chat templates go along; what the other format cannot say exactly is not approximated: a line on standard error tells.\n"
     .. "Matrices become TYPE where their rows are whole blocks of it: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0; the bytes are those of the reference.\n"
     .. "Without --type they stay as they are; safetensors has no quantised types: there they become f32.",
   positional = {"IN", "OUT"},
@@ -33,14 +34,18 @@ function convert.run(o)
     args.fail("--tokenizer goes with a llama2.c checkpoint (.bin)")
   end
   local tell, done = progress.line("writing " .. o[2])
-  local ok, kept = pcall(function()
+  local ok, kept, warning = pcall(function()
     return core.convert(core.model_locate(o[1]), o[2], o.type, tell, o.shard_size and o.shard_size * 1e6)
   end)
   done()
   if not ok then
     error(kept, 0)
-  elseif kept > 0 then
+  end
+  if kept > 0 then
     io.stderr:write(("weir convert: %d matrices keep their type: their rows are no whole blocks of %s\n"):format(kept, o.type))
+  end
+  if warning ~= "" then
+    io.stderr:write("weir convert: ", warning, "\n")
   end
   return 0
 end
