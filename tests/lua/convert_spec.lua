@@ -30,6 +30,7 @@ end
 local function must(...)
   local code, output = run(...)
   assert(code == 0, output)
+  return output
 end
 
 local made = {}
@@ -122,6 +123,77 @@ describe("convert", function()
     local code, output = run("convert", folder_of "llama", out)
     assert.are.equal(1, code)
     assert.is_truthy(output:find("found a checkpoint there", 1, true))
+  end)
+
+  -- A folder of one of the families' models with the tokeniser that goes with them.
+  local function folder_with_tokeniser(name)
+    local out = temporary ""
+    must("convert", folder_of(name), out)
+    os.execute(("cp %s %s"):format(helper.quote(helper.reference "models/families/tokenizer.json"), helper.quote(out .. "/tokenizer.json")))
+    return out
+  end
+
+  local function continues(path)
+    weir.shutdown()
+    local m = weir.load(path, float)
+    local out = {}
+    for piece in m:generate {prompt = "Once upon a time", max_tokens = 8, temperature = 0} do
+      out[#out + 1] = piece
+    end
+    m:close()
+    return table.concat(out)
+  end
+
+  local function bytes_of(path)
+    local f = assert(io.open(path, "rb"))
+    local bytes = f:read "*a"
+    f:close()
+    return bytes
+  end
+
+  it("a_converted_model_makes_text_of_text", function()
+    local source, gguf, back = folder_with_tokeniser "qwen2", temporary ".gguf", temporary ""
+    must("convert", source, gguf)
+    must("convert", gguf, back)
+    local text = continues(source)
+    assert.is_true(#text > 0)
+    assert.are.equal(text, continues(gguf))
+    assert.are.equal(text, continues(back))
+  end)
+
+  it("from_folder_to_folder_the_tokenisers_files_are_the_same_bytes", function()
+    local source, out = folder_with_tokeniser "llama", temporary ""
+    local f = io.open(source .. "/chat_template.jinja", "w")
+    f:write "{{ messages }}"
+    f:close()
+    must("convert", source, out)
+    for _, name in ipairs {"tokenizer.json", "config.json", "chat_template.jinja"} do
+      assert.is_true(bytes_of(source .. "/" .. name) == bytes_of(out .. "/" .. name), name)
+    end
+  end)
+
+  it("chat_templates_go_along_with_the_tokeniser", function()
+    local source, gguf, back = folder_with_tokeniser "llama", temporary ".gguf", temporary ""
+    local f = io.open(source .. "/tokenizer_config.json", "w")
+    f:write '{"chat_template": [{"name": "default", "template": "d{# \\u00e9 #}"}, {"name": "tool_use", "template": "t"}]}'
+    f:close()
+    must("convert", source, gguf)
+    must("convert", gguf, back)
+    local config = bytes_of(back .. "/tokenizer_config.json")
+    assert.is_truthy(config:find('"template": "d{# \195\169 #}"', 1, true))
+    assert.is_truthy(config:find('"name": "tool_use"', 1, true))
+  end)
+
+  it("a_tokeniser_that_gguf_has_no_words_for_goes_along_whole_and_a_line_tells", function()
+    local source, gguf = folder_with_tokeniser "llama", temporary ".gguf"
+    local text = bytes_of(source .. "/tokenizer.json")
+    local changed, n = text:gsub('"add_prefix_space": *false', '"add_prefix_space": true', 1)
+    assert.are.equal(1, n)
+    local f = io.open(source .. "/tokenizer.json", "w")
+    f:write(changed)
+    f:close()
+    assert.is_truthy(must("convert", source, gguf):find("pre-tokeniser", 1, true))
+    assert.are.equal(continues(source), continues(gguf))
   end)
 
   it("a_wrong_type_is_wrong_use", function()
