@@ -14,6 +14,8 @@ typedef struct listener {
 
 static bool tell(void *data, uint64_t done, uint64_t total) {
     listener *l = data;
+    if (interrupt_waits(binding_of(l->L)))
+        return false;
     if (!l->function)
         return true;
     lua_pushvalue(l->L, l->function);

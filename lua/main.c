@@ -93,6 +93,7 @@ static void catch_signals(void) {
     watch(SIGINT, on_signal);
     watch(SIGTERM, on_signal);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_IGN); /* writing beyond a limit is an error like any other */
 }
 
 /* The folder above the one that the program lies in; false if /proc does not say. */

@@ -196,6 +196,37 @@ describe("convert", function()
     assert.are.equal(continues(source), continues(gguf))
   end)
 
+  -- A shell line with W, IN and OUT; its exit code, what it said, what is left of OUT and beside it.
+  local function shell(line, suffix)
+    local source, folder = temporary ".gguf", temporary ""
+    must("make-model", "--layers", "2", "--hidden", "1024", "--heads", "8", "--kv-heads", "8", "--ffn", "8192", "--vocab", "8000", "--type", "f16", source)
+    os.execute("mkdir " .. helper.quote(folder))
+    local p = io.popen(("W=%s IN=%s OUT=%s; { %s; } 2>&1; echo code $?; ls -A %s"):format(helper.quote(helper.program), helper.quote(source),
+      helper.quote(folder .. "/out" .. suffix), line, helper.quote(folder)))
+    local said = p:read "*a"
+    p:close()
+    return said:match "^(.-)code (%d+)\n(.*)$"
+  end
+
+  for what, suffix in pairs {a_file = ".gguf", a_folder = ""} do
+    it("a_disk_without_room_for_" .. what .. "_is_an_error_that_names_it_and_nothing_is_left", function()
+      local said, code, left = shell('(ulimit -f 20000; "$W" convert "$IN" "$OUT")', suffix)
+      assert.are.equal("1", code)
+      assert.is_truthy(said:find("/out" .. (suffix == "" and "/model.safetensors" or suffix), 1, true))
+      assert.are.equal("", left)
+    end)
+  end
+
+  for what, suffix in pairs {a_file = ".gguf", a_folder = ""} do
+    it("ctrl_c_amid_" .. what .. "_ends_with_130_and_nothing_is_left", function()
+      local said, code, left = shell('env --default-signal=INT "$W" convert "$IN" "$OUT" & pid=$!; '
+        .. 'until [ -n "$(find "${OUT%/*}" -name "*.part")" ]; do kill -0 $pid || break; done; kill -INT $pid; wait $pid', suffix)
+      assert.are.equal("130", code)
+      assert.is_truthy(said:find("interrupted", 1, true))
+      assert.are.equal("", left)
+    end)
+  end
+
   it("a_wrong_type_is_wrong_use", function()
     assert.are.equal(2, (run("convert", "a", "b", "--type", "q4_k")))
   end)
