@@ -27,8 +27,16 @@ weir__map_fn weir__exp_generic, weir__exp_avx2, weir__exp_avx512, weir__silu_gen
 weir__map_fn weir__tanh_generic, weir__tanh_avx2, weir__tanh_avx512, weir__gelu_generic, weir__gelu_avx2, weir__gelu_avx512;
 
 #define INLINE static inline __attribute__((always_inline))
-/* Loops over arrays that must stay in registers; the generic level has none to spare. */
-#if !defined(WEIR_VEC_AVX2) && !defined(WEIR_VEC_AVX512)
+/* Loops over arrays that must stay in registers; the generic level has none to spare, and under sanitizers every step of an unrolled loop would be checked by
+ * code of its own, which takes compilers minutes. */
+#if defined(__SANITIZE_ADDRESS__)
+#define WEIR__SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEIR__SANITIZED
+#endif
+#endif
+#if defined(WEIR__SANITIZED) || (!defined(WEIR_VEC_AVX2) && !defined(WEIR_VEC_AVX512))
 #define UNROLL
 #elif defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
