@@ -237,7 +237,7 @@ function args.join(...)
 end
 
 --- Loads the model that a command line names first; says on standard error what is odd about its files.
-function args.load(o)
+function args.load_model(o)
   local model = require "weir".load(o[1], args.load_options(o))
   if model.info.warning then
     io.stderr:write("weir: ", o[1], ": ", model.info.warning, "\n")

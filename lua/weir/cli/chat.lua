@@ -90,7 +90,7 @@ function chat.run(o, program)
   local request = args.sampling_options(o)
   request.max_tokens = o.n
   request.template = template_of(o)
-  local model = args.load(o)
+  local model = args.load_model(o)
   local messages = beginning(o)
   program.attend((core.waker()))
   local said = history.open()

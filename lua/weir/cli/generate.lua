@@ -39,7 +39,7 @@ end
 function generate.run(o)
   local request = args.prompt_options(o, args.sampling_options(o))
   request.max_tokens, request.ignore_end = o.n, o.ignore_end
-  local model = args.load(o)
+  local model = args.load_model(o)
   local it = model:generate(request)
   local pieces = {}
   for piece in it do

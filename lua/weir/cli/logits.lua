@@ -29,7 +29,7 @@ function logits.run(o)
   if not o.out then
     args.fail "--out is needed"
   end
-  local model = args.load(o)
+  local model = args.load_model(o)
   local result = model:forward(request)
   local list = {{name = "input_ids", tensor = ids_tensor(result.tokens)}, {name = "logits", tensor = result.logits}}
   for k = 0, o.hidden and model.info.layers or -1 do

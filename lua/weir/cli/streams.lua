@@ -10,7 +10,7 @@ local streams = {
 }
 
 function streams.run(o)
-  local model = args.load(o)
+  local model = args.load_model(o)
   model:complete {tokens = {0}, max_tokens = 1}
   io.stdout:write(("%-8s %-16s %-36s %-11s %9s %9s %9s\n"):format("device", "stream", "owner", "state", "submitted", "completed", "busy"))
   for _, stream in ipairs(weir.streams()) do

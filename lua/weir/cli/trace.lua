@@ -63,7 +63,7 @@ local function show_threads(before, after)
 end
 
 function trace.run(o)
-  local model = args.load(o)
+  local model = args.load_model(o)
   local names = {}
   for _, actor in ipairs(weir.actors()) do
     names[actor.address] = actor.name
