@@ -24,6 +24,9 @@ extern int kernel_levels[WEIR_CPU_LEVELS];
 /* Runs a kernel of a level on 1..4 threads; the arguments must pass its check. */
 void run_kernel(int level, int kernel, const void *args, unsigned workers);
 
+/* How far a loop over cases goes at a time: `step` under sanitizers, where a case costs ten times as much, else 1. */
+int case_step(int step);
+
 typedef struct rng {
     uint64_t x;
 } rng;

@@ -160,7 +160,7 @@ static void last_rows(int level, shape s, int length, int rows, int tile, unsign
 static void one_row_has_the_bits_of_the_reference(void **state) {
     need_level(state);
     static const int lengths[] = {1, 33, 255, 256, 257, 600};
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i += case_step(2))
         for (unsigned workers = 1; workers <= 4; workers += 3) {
             last_rows(level_of(state), (shape){9, 3, 64, WEIR_F16, 0, 0}, lengths[i], 1, 1, workers);
             last_rows(level_of(state), (shape){4, 4, 8, WEIR_F32, 0, 0}, lengths[i], 1, 1, workers);
@@ -170,7 +170,7 @@ static void one_row_has_the_bits_of_the_reference(void **state) {
 static void many_rows_have_the_bits_of_the_reference(void **state) {
     need_level(state);
     static const int rows[] = {2, 4, 5, 33, 96};
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i += case_step(2)) {
         last_rows(level_of(state), i < 3 ? (shape){9, 3, 64, WEIR_F16, 0, 0} : (shape){6, 2, 16, WEIR_F16, 0, 0}, 290, rows[i], rows[i], 2);
         last_rows(level_of(state), (shape){6, 1, 16, WEIR_F32, 0, 0}, 96, rows[i], rows[i], 3);
         last_rows(level_of(state), (shape){2, 2, 24, WEIR_F16, 0, 0}, i < 4 ? 530 : 100, rows[i], rows[i], 4);
@@ -180,7 +180,7 @@ static void many_rows_have_the_bits_of_the_reference(void **state) {
 static void any_tile_gives_the_same_bits(void **state) {
     need_level(state);
     static const int tiles[] = {1, 3, 5, 11, 40};
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i += case_step(3))
         last_rows(level_of(state), (shape){8, 2, 32, WEIR_F16, 0, 0}, 270, 40, tiles[i], 2);
 }
 
@@ -208,7 +208,7 @@ enum { WINDOWS = sizeof windows / sizeof *windows };
 
 static void a_window_of_one_row_has_the_bits_of_the_reference(void **state) {
     need_level(state);
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < WINDOWS; i += case_step(4)) {
         last_rows(level_of(state), (shape){9, 3, 64, WEIR_F16, windows[i], 0}, 600, 1, 1, 1 + (unsigned)i % 4);
         last_rows(level_of(state), (shape){4, 2, 20, WEIR_F32, windows[i], 0}, 256 + i, 4, 4, 2);
     }
@@ -216,7 +216,7 @@ static void a_window_of_one_row_has_the_bits_of_the_reference(void **state) {
 
 static void windows_of_many_rows_have_the_bits_of_the_reference(void **state) {
     need_level(state);
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < WINDOWS; i += case_step(4)) {
         last_rows(level_of(state), (shape){6, 2, 16, WEIR_F16, windows[i], 0}, 300, 40, 40, 2);
         last_rows(level_of(state), (shape){3, 3, 24, WEIR_F32, windows[i], 0}, 530 + i, 23, 11, 3);
     }

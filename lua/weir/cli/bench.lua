@@ -104,7 +104,7 @@ t=time.time(); code=subprocess.call(sys.argv[1],shell=True,stdout=subprocess.DEV
 print('{"seconds":%.3f,"peak":%d,"code":%d}'%(time.time()-t,resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss,code))]]
 
 local function process(line)
-  return read_json("python3 -c " .. quote(MEASURE) .. " " .. quote(line))
+  return read_json("env -u LD_PRELOAD python3 -c " .. quote(MEASURE) .. " " .. quote(line))
 end
 
 local function show_start(name, results, base)
