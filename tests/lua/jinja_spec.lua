@@ -1,7 +1,6 @@
 -- The Jinja engine: what it computes (cases that jinja2 answered), where texts come from, errors, limits, and templates that mean harm.
 local jinja = require "weir.jinja"
 local weir = require "weir"
-local cases = require "jinja_cases"
 local helper = require "helper"
 
 local now = os.time {year = 2026, month = 7, day = 4, hour = 9, min = 5, sec = 3}
@@ -25,6 +24,11 @@ end
 local every = os.getenv "WEIR_SPEC_MODE" == "gc" and 6 or 1 -- a collector that never rests makes this slow
 
 describe("jinja renders as jinja2:", function()
+  local cases = require "jinja_cases"
+  for subject, list in pairs(require "jinja_cases_filters") do
+    cases[subject] = list
+  end
+
   for subject, list in pairs(cases) do
     it(subject, function()
       for i = 1, #list, every do

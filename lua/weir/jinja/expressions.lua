@@ -1,4 +1,4 @@
---- Parses expressions: the lower half of the parser. Nodes are tables {kind, line, depth, ...}; chains of one operator are one node, so that they nest nothing.
+--- Parses expressions: the lower half of the parser. Nodes are tables {kind, line, ...}; chains of one operator are one node, so that they nest nothing.
 -- @module weir.jinja.expressions
 local text = require "weir.jinja.text"
 local values = require "weir.jinja.values"
