@@ -174,7 +174,8 @@ static int code_at(int type, const uint8_t *block, int i) {
         return (int8_t)block[2 + i];
     size_t bytes = weir_type_get(type)->bytes;
     const uint8_t *nibbles = block + bytes - 16, *fifth = nibbles - 4;
-    int low = i < 16 ? nibbles[i] & 15 : nibbles[i - 16] >> 4, high = fifth[i / 8] >> i % 8 & 1;
+    bool five = type == WEIR_Q5_0 || type == WEIR_Q5_1;
+    int low = i < 16 ? nibbles[i] & 15 : nibbles[i - 16] >> 4, high = five ? fifth[i / 8] >> i % 8 & 1 : 0;
     switch (type) {
     case WEIR_Q4_0:
         return low - 8;
