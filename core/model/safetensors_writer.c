@@ -100,7 +100,8 @@ void weir__safetensors_put_tensor(weir__safetensors_writer *w, const char *name,
     }
     tensor *to = &w->tensors[w->n_tensors++];
     *to = (tensor){.name = copy, .type = t, .n_dims = n_dims, .size = (uint64_t)bits / 8};
-    memcpy(to->dims, dims, n_dims * sizeof *dims);
+    for (unsigned i = 0; i < n_dims; i++)
+        to->dims[i] = dims[i];
 }
 
 /* ---- shards ---- */
