@@ -181,7 +181,8 @@ static int check(weir__tokenizer *t, const weir__vocab *v, bool *differ, weir_er
 static void point(weir__string *texts, size_t n, const char **at) {
     for (size_t i = 0; i < n; i++) {
         texts[i].data = *at;
-        *at += texts[i].size;
+        if (texts[i].size > 0) /* none of them has text: there is no memory */
+            *at += texts[i].size;
     }
 }
 
