@@ -276,8 +276,8 @@ describe("chat", function()
 
   it("finds_the_named_templates_of_a_models_files", function()
     local from, folder_ = helper.reference "models/families/llama/config.json":match "^(.*)/", helper.temporary()
-    local code, _, err = helper.shell(("unset LD_PRELOAD; mkdir -p %s/additional_chat_templates && cp %s/config.json %s/model*.safetensors %s/../tokenizer.json %s"):format(
-      folder_, from, from, from, folder_))
+    local code, _, err = helper.shell(("unset LD_PRELOAD; mkdir -p %s/additional_chat_templates && "
+      .. "cp %s/config.json %s/model*.safetensors %s/../tokenizer.json %s"):format(folder_, from, from, from, folder_))
     assert.are.same({0, ""}, {code, err})
     helper.write(folder_ .. "/chat_template.jinja", "default {{ messages[0].content }}")
     helper.write(folder_ .. "/additional_chat_templates/tool_use.jinja", "tools {{ messages[0].content }}")
