@@ -113,9 +113,10 @@ static void yarn_ramps_between_two_numbers_of_rotations(void **state) {
         {.base = 150000, .dim = 64, .factor = 32, .original_context = 4096, .beta_fast = 32, .beta_slow = 1, .untruncated = true},
         {.base = 10000, .dim = 16, .factor = 2, .original_context = 48, .beta_fast = 32, .beta_slow = 1},
         {.base = 10000, .dim = 16, .factor = 2, .original_context = 20, .beta_fast = 400, .beta_slow = 300},
+        {.base = 10000, .dim = 16, .factor = 2, .original_context = 48, .beta_fast = 32, .beta_slow = 13.6}, /* both ends at 0 */
         {.base = 50, .dim = 8, .factor = 16, .original_context = 100000, .beta_fast = 32, .beta_slow = 1},
     };
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         weir_rope r = settings[i];
         double want[MOST];
         r.scaling = WEIR_ROPE_YARN;
