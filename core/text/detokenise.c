@@ -61,7 +61,8 @@ static void join_words(piece *p, const weir__step *step) {
         bool continues = begins_with(&p->now, step->content);
         size_t skip = continues ? step->content.size : 0;
         put(p, " ", !continues);
-        put(p, p->now.data + skip, p->now.size - skip);
+        if (p->now.size > skip)
+            put(p, p->now.data + skip, p->now.size - skip);
         done(p);
     }
     if (step->cleanup)
