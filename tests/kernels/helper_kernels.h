@@ -7,6 +7,20 @@
 #include "../../kernels/cpu/layout.h"
 #include "../../kernels/cpu/level.h"
 
+/* A function of the vector code at each level, NULL where it is not built: the initialiser of an array by level. */
+#ifdef WEIR_HAS_avx2
+#define AT_AVX2(name) name##_avx2
+#else
+#define AT_AVX2(name) NULL
+#endif
+#ifdef WEIR_HAS_avx512
+#define AT_AVX512(name) name##_avx512
+#else
+#define AT_AVX512(name) NULL
+#endif
+#define AT_LEVELS(name)                                                                                                                    \
+    { name##_generic, AT_AVX2(name), AT_AVX512(name), AT_AVX512(name) }
+
 /* Every test runs once per level, through that level's own table. */
 extern int kernel_levels[WEIR_CPU_LEVELS];
 #define EACH_LEVEL(f)                                                                                                                      \

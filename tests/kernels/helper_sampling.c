@@ -50,16 +50,7 @@ void scene_run(scene *s, int level, const float *logits, int vocab, unsigned wor
 }
 
 int scene_keep(scene *s, int level, const float *logits, int vocab, candidate *out) {
-    weir__sample_keep_fn *const keep[] = {
-        [WEIR_CPU_GENERIC] = weir__sample_keep_generic,
-#ifdef WEIR_HAS_avx2
-        [WEIR_CPU_AVX2] = weir__sample_keep_avx2,
-#endif
-#ifdef WEIR_HAS_avx512
-        [WEIR_CPU_AVX512] = weir__sample_keep_avx512,
-        [WEIR_CPU_VNNI] = weir__sample_keep_avx512,
-#endif
-    };
+    weir__sample_keep_fn *const keep[] = AT_LEVELS(weir__sample_keep);
     const candidate *kept;
     weir_k_sample a = arguments(s, logits, vocab, 1);
     int n = keep[level](&a, 0, &kept);

@@ -4,8 +4,7 @@
 #include <math.h>
 
 static weir__sample_keep_fn *keep_of(int level) {
-    weir__sample_keep_fn *const f[] = {weir__sample_keep_generic, weir__sample_keep_avx2, weir__sample_keep_avx512,
-                                       weir__sample_keep_avx512};
+    weir__sample_keep_fn *const f[] = AT_LEVELS(weir__sample_keep);
     return f[level];
 }
 

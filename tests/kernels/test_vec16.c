@@ -6,22 +6,22 @@
 enum { COUNT = 200000 };
 
 static weir__map_fn *exp_of(int level) {
-    weir__map_fn *const f[] = {weir__exp_generic, weir__exp_avx2, weir__exp_avx512, weir__exp_avx512};
+    weir__map_fn *const f[] = AT_LEVELS(weir__exp);
     return f[level];
 }
 
 static weir__map_fn *silu_of(int level) {
-    weir__map_fn *const f[] = {weir__silu_generic, weir__silu_avx2, weir__silu_avx512, weir__silu_avx512};
+    weir__map_fn *const f[] = AT_LEVELS(weir__silu);
     return f[level];
 }
 
 static weir__map_fn *tanh_of(int level) {
-    weir__map_fn *const f[] = {weir__tanh_generic, weir__tanh_avx2, weir__tanh_avx512, weir__tanh_avx512};
+    weir__map_fn *const f[] = AT_LEVELS(weir__tanh);
     return f[level];
 }
 
 static weir__map_fn *gelu_of(int level) {
-    weir__map_fn *const f[] = {weir__gelu_generic, weir__gelu_avx2, weir__gelu_avx512, weir__gelu_avx512};
+    weir__map_fn *const f[] = AT_LEVELS(weir__gelu);
     return f[level];
 }
 
