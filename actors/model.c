@@ -54,7 +54,7 @@ static bool option_choice(weir_cursor o, const char *key, const char *normal, bo
 static bool option_quant(weir_cursor o, int *quant, weir_error **error) {
     const char *text = NULL;
     size_t size = 0;
-    char name[32];
+    char name[32], wanted[128] = "";
     *quant = -1;
     if (!weir__option_bytes(o, "quant", &text, &size, error))
         return false;
@@ -64,7 +64,10 @@ static bool option_quant(weir_cursor o, int *quant, weir_error **error) {
     *quant = weir_type_find(name);
     if (*quant >= 0 && weir_type_writes(*quant) && weir_type_get(*quant))
         return true;
-    weir_fail(error, WEIR_EINVAL, "option \"quant\" is \"%s\", wanted f32, f16, bf16, q4_0, q4_1, q5_0, q5_1 or q8_0", name);
+    for (int i = 0; i < WEIR_TYPES; i++)
+        if (weir_type_writes(i) && weir_type_get(i))
+            weir__enumerate(wanted, sizeof wanted, weir_type_get(i)->name);
+    weir_fail(error, WEIR_EINVAL, "option \"quant\" is \"%s\", wanted one of %s", name, wanted);
     return false;
 }
 

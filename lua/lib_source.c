@@ -1,10 +1,8 @@
 /* lib_source.c: checkpoints of either format for tools: what is in one, whether weir runs it, its tokeniser, and conversion. Blocks on files: for main chunks of
  * programs, not for actors. */
-#include <string.h>
-#include <time.h>
+#include "opened.h"
 
-#include "../core/model/model.h"
-#include "binding.h"
+#include <time.h>
 
 #define SHOWN 8 /* elements of a list that are shown */
 
@@ -20,51 +18,6 @@ static void set_string(lua_State *L, const char *key, const char *value) {
 static void set_number(lua_State *L, const char *key, double value) {
     lua_pushnumber(L, value);
     lua_setfield(L, -2, key);
-}
-
-/* What the collector gives back if a Lua error comes between. */
-typedef struct opened {
-    holder holder;
-    weir__source *source;
-    weir__checkpoint *checkpoint;
-    weir__tokenizer *tokenizer;
-} opened;
-
-static const char metatable[] = "weir.source";
-
-static void opened_drop(holder *h) {
-    opened *o = (opened *)h;
-    weir__tokenizer_free(o->tokenizer);
-    weir__source_free(o->source);
-    weir__checkpoint_unref(o->checkpoint);
-    o->tokenizer = NULL;
-    o->source = NULL;
-    o->checkpoint = NULL;
-}
-
-static int opened_gc(lua_State *L) {
-    opened *o = lua_touserdata(L, 1);
-    unhold(binding_of(L), &o->holder);
-    opened_drop(&o->holder);
-    return 0;
-}
-
-static opened *opened_nothing(lua_State *L, binding *b) {
-    opened *o = lua_newuserdata(L, sizeof *o);
-    memset(o, 0, sizeof *o);
-    o->holder.drop = opened_drop;
-    hold(b, &o->holder);
-    luaL_getmetatable(L, metatable);
-    lua_setmetatable(L, -2);
-    return o;
-}
-
-static opened *opened_new(lua_State *L, binding *b, const char *path) {
-    weir_error *e = NULL;
-    opened *o = opened_nothing(L, b);
-    if (weir__source_open(system_of(L, b), path, &o->source, &e) != WEIR_OK)
-        raise_error(L, e);
-    return o;
 }
 
 /* ---- settings ---- */
@@ -235,7 +188,7 @@ static void set_verdict(lua_State *L, binding *b, opened *o, const char *path) {
 static int source_info(lua_State *L) {
     binding *b = binding_of(L);
     const char *path = luaL_checkstring(L, 1);
-    opened *o = opened_new(L, b, path);
+    opened *o = opened_source(L, b, path);
     weir__string family;
     lua_createtable(L, 0, 14);
     set_string(L, "path", path);
@@ -256,13 +209,13 @@ static int source_info(lua_State *L) {
     lua_setfield(L, -2, "templates");
     set_tokenizer(L, o);
     set_verdict(L, b, o, path);
-    opened_drop(&o->holder);
+    opened_close(o);
     return 1;
 }
 
 /* The tokeniser at a path, which need not have weights; held by the value on top of the stack. */
 static const weir__tokenizer *open_tokenizer(lua_State *L, binding *b, const char *path) {
-    opened *o = opened_nothing(L, b);
+    opened *o = opened_new(L, b);
     weir_error *e = NULL;
     if (weir__tokenizer_open(system_of(L, b), path, &o->tokenizer, &e) != WEIR_OK)
         raise_error(L, e);
@@ -332,8 +285,6 @@ static int tokenize_times(lua_State *L) {
 void open_source(lua_State *L, binding *b) {
     static const luaL_Reg functions[] = {
         {"source_info", source_info}, {"source_tokenize", source_tokenize}, {"tokenize_times", tokenize_times}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"__gc", opened_gc}, {NULL, NULL}};
     binding_register(L, b, functions);
-    binding_metatable(L, b, metatable, methods);
-    lua_pop(L, 1);
+    opened_register(L, b);
 }

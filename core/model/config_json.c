@@ -4,7 +4,7 @@
 
 #include "../text/index.h"
 #include "../text/json.h"
-#include "file.h"
+#include "text_file.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ typedef struct setting {
 
 struct weir__config_json {
     weir_system *system;
-    char *text;
+    weir__text_file file; /* strings lie in its text */
     setting *settings;
     weir__value *elements; /* of all lists */
     char *names;
@@ -55,7 +55,7 @@ static void read_text(walk *w, weir__value *v) {
         return;
     *v = (weir__value){.kind = WEIR__TEXT, .text = {text.data, text.size}};
     if (w->fill && text.escaped)
-        v->text.size = weir__json_unescape(text, w->c->text + (text.data - w->c->text));
+        v->text.size = weir__json_unescape(text, w->c->file.data + (text.data - w->c->file.data));
 }
 
 /* Any value but the members of an object and the elements of a list. */
@@ -169,44 +169,31 @@ static int index_settings(weir__config_json *c, const char *name, weir_error **e
     return WEIR_OK;
 }
 
-/* Takes the text, which is c's already. */
-static int parse(weir__config_json *c, const char *name, size_t size, weir_error **error) {
+static int parse(weir__config_json *c, weir_error **error) {
     weir__json j;
+    const char *name = c->file.path;
     walk count = {.c = c}, fill = {.c = c, .fill = true};
-    weir__json_init(&j, name, c->text, size, error);
+    weir__json_init(&j, name, c->file.data, c->file.size, error);
     int code = walk_all(&count, &j);
     if (code)
         return code;
     if (make_tables(c, &count))
         return weir_fail(error, WEIR_ENOMEM, "%s: %zu settings", name, count.n_settings);
-    weir__json_init(&j, name, c->text, size, error);
+    weir__json_init(&j, name, c->file.data, c->file.size, error);
     code = walk_all(&fill, &j);
     return code ? code : index_settings(c, name, error);
 }
 
-static int too_long(const char *name, uint64_t size, weir_error **error) {
-    return weir_fail(error, WEIR_EFORMAT, "%s: found %llu bytes, wanted at most %d", name, (unsigned long long)size, WEIR_MAX_CONFIG);
-}
-
-/* From a file or, if it is closed, from `text`. */
-static int make(const weir__file *f, const char *text, weir__config_json **out, weir_error **error) {
-    if (f->size > WEIR_MAX_CONFIG)
-        return too_long(f->path, f->size, error);
+/* Takes the file. */
+static int make(weir__text_file *f, weir__config_json **out, weir_error **error) {
     weir__config_json *c = weir__alloc(f->system, sizeof *c);
-    int code = c ? WEIR_OK : WEIR_ENOMEM;
-    if (c) {
-        c->system = f->system;
-        c->text = weir__alloc(f->system, (size_t)f->size + 1);
-        code = c->text ? WEIR_OK : WEIR_ENOMEM;
+    if (!c) {
+        int code = weir_fail(error, WEIR_ENOMEM, "%s", f->path);
+        weir__text_file_fini(f);
+        return code;
     }
-    if (code)
-        weir_fail(error, code, "%s: no memory", f->path);
-    else if (f->fd >= 0)
-        code = weir__file_read(f, 0, c->text, (size_t)f->size, error);
-    else if (text && f->size > 0)
-        memcpy(c->text, text, (size_t)f->size);
-    if (!code)
-        code = parse(c, f->path, (size_t)f->size, error);
+    *c = (weir__config_json){.system = f->system, .file = *f};
+    int code = parse(c, error);
     if (code)
         weir__config_json_free(c);
     else
@@ -215,17 +202,15 @@ static int make(const weir__file *f, const char *text, weir__config_json **out, 
 }
 
 int weir__config_json_open(weir_system *s, const char *path, weir__config_json **out, weir_error **error) {
-    weir__file f;
-    int code = weir__file_open(s, path, &f, error);
-    if (code)
-        return code;
-    code = make(&f, NULL, out, error);
-    weir__file_close(&f);
-    return code;
+    weir__text_file f;
+    int code = weir__text_file_read(s, NULL, path, WEIR_MAX_CONFIG, &f, error);
+    return code ? code : make(&f, out, error);
 }
 
 int weir__config_json_parse(weir_system *s, const char *name, const char *text, size_t size, weir__config_json **out, weir_error **error) {
-    return make(&(weir__file){.system = s, .path = name, .fd = -1, .size = size}, text, out, error);
+    weir__text_file f;
+    int code = weir__text_file_copy(s, name, text, size, WEIR_MAX_CONFIG, &f, error);
+    return code ? code : make(&f, out, error);
 }
 
 void weir__config_json_free(weir__config_json *c) {
@@ -235,7 +220,7 @@ void weir__config_json_free(weir__config_json *c) {
     weir__free(c->system, c->settings);
     weir__free(c->system, c->elements);
     weir__free(c->system, c->names);
-    weir__free(c->system, c->text);
+    weir__text_file_fini(&c->file);
     weir__free(c->system, c);
 }
 

@@ -16,9 +16,12 @@ static bool same_file(const char *a, const char *b) {
 }
 
 static int check(const weir__conversion *c, const char *out, weir_error **error) {
+    char known[256] = "";
+    for (int i = 0; i < WEIR_TYPES; i++)
+        if (weir_type_writes(i))
+            weir__enumerate(known, sizeof known, weir_type_any(i)->name);
     if (c->options->type >= 0 && !weir_type_writes(c->options->type))
-        return weir_fail(error, WEIR_EINVAL, "weights of type %d are not written (f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0 are)",
-                         c->options->type);
+        return weir_fail(error, WEIR_EINVAL, "weights of type %d are not written (%s are)", c->options->type, known);
     for (uint32_t i = 0; i < weir__source_files(c->source); i++)
         if (same_file(weir__source_file(c->source, i), out))
             return weir_fail(error, WEIR_EINVAL, "%s: is a file of the model that is converted", out);

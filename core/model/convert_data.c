@@ -48,7 +48,8 @@ static int64_t piece_rows(const weir__item *item, int64_t rows, int64_t k, int32
     return n < rows ? n : rows;
 }
 
-static int convert_piece(const weir__item *item, buffers *b, int64_t rows, int64_t k, int32_t head_rows, weir__sink_fn *put, void *sink) {
+static int convert_piece(const weir__item *item, buffers *b, int64_t rows, int64_t k, int32_t head_rows, weir__sink_fn *put, void *sink,
+                         weir_error **error) {
     float *values = b->values;
     weir_dequantise(item->from->type, b->raw, rows * k, values);
     if (item->heads) {
@@ -58,7 +59,7 @@ static int convert_piece(const weir__item *item, buffers *b, int64_t rows, int64
     for (int64_t i = 0; i < rows * k && item->add != 0; i++)
         values[i] += item->add;
     weir_quantise(item->type, values, rows * k, b->out);
-    return put(sink, b->out, bytes_of(item->type, rows * k));
+    return put(sink, b->out, bytes_of(item->type, rows * k), error);
 }
 
 static int tell(weir__conversion *c, size_t bytes, weir_error **error) {
@@ -77,7 +78,7 @@ static int copy_bytes(weir__conversion *c, const weir__item *item, buffers *b, w
         size_t n = t->size - at < PIECE ? (size_t)(t->size - at) : PIECE;
         code = weir__source_read(c->source, t, at, b->raw, n, error);
         if (!code)
-            code = put(sink, b->raw, n);
+            code = put(sink, b->raw, n, error);
         if (!code)
             code = tell(c, n, error);
         at += n;
@@ -116,7 +117,7 @@ static int copy_values(weir__conversion *c, const weir__item *item, buffers *b, 
         size_t bytes = bytes_of(t->type, n * k);
         code = weir__source_read(c->source, t, bytes_of(t->type, row * k), b->raw, bytes, error);
         if (!code)
-            code = convert_piece(item, b, n, k, head_rows, put, sink);
+            code = convert_piece(item, b, n, k, head_rows, put, sink, error);
         if (!code)
             code = tell(c, bytes, error);
         if (code)
@@ -128,7 +129,7 @@ static int copy_values(weir__conversion *c, const weir__item *item, buffers *b, 
 int weir__convert_data(weir__conversion *c, const weir__item *item, weir__sink_fn *put, void *sink, weir_error **error) {
     buffers b = {0};
     if (!item->from)
-        return put(sink, item->values, bytes_of(item->type, item->dims[0]));
+        return put(sink, item->values, bytes_of(item->type, item->dims[0]), error);
     int code = WEIR_OK;
     if (plain(item))
         code = copy_bytes(c, item, &b, put, sink, error);

@@ -100,9 +100,8 @@ static void put_config(const weir__conversion *c, weir__safetensors_writer *to) 
     weir__safetensors_put_json(to, "config.json", &w);
 }
 
-static int put_bytes(void *sink, const void *bytes, size_t size) {
-    weir__safetensors_put_data(sink, bytes, size);
-    return WEIR_OK;
+static int put_bytes(void *sink, const void *bytes, size_t size, weir_error **error) {
+    return weir__safetensors_put_data(sink, bytes, size, error);
 }
 
 static int write_folder(weir__conversion *c, const char *out, weir_error **error) {

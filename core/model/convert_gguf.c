@@ -110,9 +110,8 @@ static int put_keys(weir__conversion *c, weir__gguf_writer *w, weir_error **erro
     return code;
 }
 
-static int put_bytes(void *sink, const void *bytes, size_t size) {
-    weir__gguf_put_data(sink, bytes, size);
-    return WEIR_OK;
+static int put_bytes(void *sink, const void *bytes, size_t size, weir_error **error) {
+    return weir__gguf_put_data(sink, bytes, size, error);
 }
 
 int weir__convert_to_gguf(weir__conversion *c, const char *out, weir_error **error) {

@@ -30,7 +30,7 @@ typedef struct weir__conversion {
 } weir__conversion;
 
 /* Where bytes go. */
-typedef int weir__sink_fn(void *sink, const void *bytes, size_t size);
+typedef int weir__sink_fn(void *sink, const void *bytes, size_t size, weir_error **error);
 
 /* convert_items.c: fills the list for a result of that format. */
 int weir__convert_list(weir__conversion *c, enum weir__format to, weir_error **error);

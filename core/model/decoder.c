@@ -68,13 +68,6 @@ static weir__tensor_plan shape_of(const weir__config *c, enum weir__role role) {
                                .norm = shapes[role].norm};
 }
 
-bool weir__role_shape(const weir__config *c, enum weir__role role, int64_t *n, int64_t *k) {
-    weir__tensor_plan p = shape_of(c, role);
-    *n = p.n;
-    *k = p.k;
-    return present(c, role);
-}
-
 /* Rows of all parts of a fused tensor, of which row i is the first. */
 static int32_t fused_rows(const weir__config *c, const weir__family *f, size_t i) {
     int32_t n = 0;

@@ -36,11 +36,16 @@ static const char *kind_of(weir__string name) {
     return NULL;
 }
 
+void weir__family_names(char *to, size_t room) {
+    *to = 0;
+    for (size_t i = 0; i < FAMILIES; i++)
+        weir__enumerate(to, room, table[i]->name);
+}
+
 static int refuse(const weir__source *src, weir__string name, weir_error **error) {
-    char known[128] = "", shown[96];
+    char known[512], shown[96];
     const char *kind = kind_of(name);
-    for (size_t i = 0, used = 0; i < FAMILIES; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", table[i]->name);
+    weir__family_names(known, sizeof known);
     weir__quote(shown, sizeof shown, name.data, name.size);
     if (kind)
         return weir_fail(error, WEIR_EUNSUPPORTED, "%s: architecture \"%s\" is %s, which is not supported (supported: %s)",

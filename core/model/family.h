@@ -84,6 +84,8 @@ typedef struct weir__family {
 
 extern const weir__family weir__llama, weir__mistral, weir__qwen2, weir__qwen3, weir__phi3, weir__gemma2;
 
+/* The names of all families, for an error. */
+void weir__family_names(char *to, size_t room);
 /* The family of a source. EUNSUPPORTED: none (names what is supported, or says what kind of model it is). */
 int weir__family_of(const weir__source *src, const weir__family **out, weir_error **error);
 const weir__family *weir__family_at(size_t i); /* NULL beyond the last */
@@ -116,9 +118,6 @@ const weir__family *weir__family_at(size_t i); /* NULL beyond the last */
 enum { WEIR__DECODER_TENSORS = 19 };
 extern const weir__tensor_row weir__decoder_tensors[WEIR__DECODER_TENSORS]; /* WEIR__DECODER_ROWS */
 
-/* Shape of a role's tensor: outputs (a vector has 0) and inputs. False: a model with this config has none. decoder.c */
-bool weir__role_shape(const weir__config *c, enum weir__role role, int64_t *n, int64_t *k);
-
 /* Calls fn for every tensor of a model with this config, the static ones first (layer -1), then layer by layer; a fused tensor once, with the rows of all its
  * parts. n: 0 for a vector. The first code that is not 0 ends it. decoder.c */
 typedef int weir__row_fn(void *data, const weir__tensor_row *row, int32_t layer, int64_t n, int64_t k, weir_error **error);
@@ -149,7 +148,7 @@ bool weir__rope_guess(weir__config *c);
 /* How much longer yarn makes the scores: Peng et al. 2023, equation 22. */
 double weir__yarn_magnitude(double factor, double mscale);
 
-/* All layers are local (a window is set), or those that config.json's layer_types says, else those for which fn is true. */
+/* Which layers are local, if there is a window: those that config.json's layer_types says, else those for which `local` is true (NULL: all). */
 int weir__config_layers(const weir__source *src, weir__config *c, bool (*local)(const weir__config *c, int32_t layer), weir_error **error);
 /* The rotary embedding from c->rope_config, dimensions of a head and, in GGUF, tensor rope_freqs.weight. */
 int weir__config_rope(const weir__source *src, weir__config *c, weir_error **error);

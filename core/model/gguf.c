@@ -65,9 +65,6 @@ void weir__gguf_free(weir__gguf *g) {
 const char *weir__gguf_path(const weir__gguf *g) {
     return g->file.path;
 }
-uint64_t weir__gguf_file_size(const weir__gguf *g) {
-    return g->file.size;
-}
 size_t weir__gguf_key_count(const weir__gguf *g) {
     return g->n_keys;
 }

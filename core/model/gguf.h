@@ -43,7 +43,6 @@ int weir__gguf_parse(weir_system *s, const char *name, const void *bytes, size_t
 WEIR_API void weir__gguf_free(weir__gguf *g);
 
 const char *weir__gguf_path(const weir__gguf *g);
-WEIR_API uint64_t weir__gguf_file_size(const weir__gguf *g);
 WEIR_API size_t weir__gguf_key_count(const weir__gguf *g);
 WEIR_API const weir__gguf_key *weir__gguf_key_at(const weir__gguf *g, size_t i);
 WEIR_API size_t weir__gguf_tensor_count(const weir__gguf *g);
@@ -74,7 +73,6 @@ typedef struct weir__gguf_writer weir__gguf_writer;
 int weir__gguf_create(weir_system *s, const char *path, weir__gguf_writer **out,
                       weir_error **error); /* to a temporary file beside it; renamed by finish */
 void weir__gguf_put_u32(weir__gguf_writer *w, const char *key, uint32_t v);
-void weir__gguf_put_u64(weir__gguf_writer *w, const char *key, uint64_t v);
 void weir__gguf_put_f32(weir__gguf_writer *w, const char *key, float v);
 void weir__gguf_put_bool(weir__gguf_writer *w, const char *key, bool v);
 void weir__gguf_put_string(weir__gguf_writer *w, const char *key, const char *v);
@@ -83,13 +81,13 @@ void weir__gguf_put_bytes(weir__gguf_writer *w, const char *key, weir__string v)
 void weir__gguf_put_strings(weir__gguf_writer *w, const char *key, const weir__string *v, size_t n);
 void weir__gguf_put_f32s(weir__gguf_writer *w, const char *key, const float *v, size_t n);
 void weir__gguf_put_i32s(weir__gguf_writer *w, const char *key, const int32_t *v, size_t n);
-void weir__gguf_put_bools(weir__gguf_writer *w, const char *key, const bool *v, size_t n);
 /* A value of any type as another file has it. */
 void weir__gguf_put_copy(weir__gguf_writer *w, const char *name, const weir__gguf_key *key);
-/* Announces a tensor; its data is written in the same order with put_data after the last announcement. */
+/* Announces a tensor; its data is written in the same order with put_data after the last announcement. Not WEIR_OK: an error has stuck, this is it; the writer can
+ * only be aborted. */
 void weir__gguf_put_tensor(weir__gguf_writer *w, const char *name, int type, unsigned n_dims, const int64_t *dims);
-void weir__gguf_put_data(weir__gguf_writer *w, const void *data, size_t size);
-/* Errors stick and come out here; the writer is freed. A failed write leaves no file. */
+int weir__gguf_put_data(weir__gguf_writer *w, const void *data, size_t size, weir_error **error);
+/* Errors stick and come out of put_data or here; the writer is freed. A failed write leaves no file. */
 int weir__gguf_finish(weir__gguf_writer *w, weir_error **error);
 void weir__gguf_abort(weir__gguf_writer *w);
 

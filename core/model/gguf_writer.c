@@ -93,11 +93,6 @@ void weir__gguf_put_u32(weir__gguf_writer *w, const char *key, uint32_t v) {
     key_u32(w, v);
 }
 
-void weir__gguf_put_u64(weir__gguf_writer *w, const char *key, uint64_t v) {
-    begin_key(w, key, WEIR__GGUF_U64);
-    key_u64(w, v);
-}
-
 static uint32_t float_bits(float v) {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
@@ -145,12 +140,6 @@ void weir__gguf_put_i32s(weir__gguf_writer *w, const char *key, const int32_t *v
     begin_array(w, key, WEIR__GGUF_I32, n);
     for (size_t i = 0; i < n; i++)
         key_u32(w, (uint32_t)v[i]);
-}
-
-void weir__gguf_put_bools(weir__gguf_writer *w, const char *key, const bool *v, size_t n) {
-    begin_array(w, key, WEIR__GGUF_BOOL, n);
-    for (size_t i = 0; i < n; i++)
-        put_key(w, &(uint8_t){v[i]}, 1);
 }
 
 void weir__gguf_put_copy(weir__gguf_writer *w, const char *name, const weir__gguf_key *key) {
@@ -222,12 +211,21 @@ static void write_header(weir__gguf_writer *w) {
     write_padding(w, sizeof start + w->keys_size + w->infos_size);
 }
 
-void weir__gguf_put_data(weir__gguf_writer *w, const void *data, size_t size) {
+/* The error that has stuck, once. */
+static int surrender(weir__gguf_writer *w, weir_error **error) {
+    if (w->error && error) {
+        *error = w->error;
+        w->error = NULL;
+    }
+    return w->code;
+}
+
+int weir__gguf_put_data(weir__gguf_writer *w, const void *data, size_t size, weir_error **error) {
     write_header(w);
     for (const char *p = data; size > 0 && !w->code;) {
         if (w->tensor == w->n_tensors) {
             stick(w, WEIR_EINVAL, "more data than the tensors have");
-            return;
+            break;
         }
         uint64_t left = w->sizes[w->tensor] - w->written;
         size_t n = size < left ? size : (size_t)left;
@@ -241,6 +239,7 @@ void weir__gguf_put_data(weir__gguf_writer *w, const void *data, size_t size) {
             w->written = 0;
         }
     }
+    return surrender(w, error);
 }
 
 static void release(weir__gguf_writer *w) {
@@ -276,11 +275,7 @@ int weir__gguf_finish(weir__gguf_writer *w, weir_error **error) {
         stick(w, WEIR_EINVAL, "less data than the tensors have");
     if (!w->code)
         w->code = weir__output_publish(&w->output, &w->error);
-    int code = w->code;
-    if (code && error) {
-        *error = w->error;
-        w->error = NULL;
-    }
+    int code = surrender(w, error);
     release(w);
     return code;
 }

@@ -6,19 +6,13 @@ static void defaults(weir__config *c, enum weir__format format) {
     c->context = 2048;
 }
 
-/* A window, which GGUF files of mistral may carry, is every layer's. */
-static bool every(const weir__config *c, int32_t layer) {
-    (void)layer;
-    return c->window > 0;
-}
-
 static int finish(const weir__source *src, weir__config *c, weir_error **error) {
     c->qkv_bias = c->attention_bias || weir__gguf_has(src, "attn_q.bias");
     c->out_bias = c->attention_bias || weir__gguf_has(src, "attn_output.bias");
     c->ffn_bias = c->mlp_bias || weir__gguf_has(src, "ffn_gate.bias");
     c->attention_bias = c->qkv_bias;
     c->mlp_bias = c->ffn_bias;
-    return weir__config_layers(src, c, every, error);
+    return weir__config_layers(src, c, NULL, error);
 }
 
 static const weir__setting settings[] = {

@@ -157,7 +157,7 @@ static int copy_weights(weir__gguf_writer *w, const weir__llama2c *m, const weir
             size_t n = left < CHUNK ? (size_t)left : CHUNK;
             code = weir__file_read(f, at, chunk, n, error);
             if (!code)
-                weir__gguf_put_data(w, chunk, n);
+                code = weir__gguf_put_data(w, chunk, n, error);
             at += n;
             left -= (int64_t)n;
         }

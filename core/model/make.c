@@ -143,7 +143,9 @@ static int put_weights(maker *m, int type, int64_t n, int64_t k, bool vector, we
         else
             random_blocks(m, type, size, now, m->blocks);
         size_t bytes = (size_t)(now / info->block) * info->bytes;
-        weir__gguf_put_data(m->writer, m->blocks, bytes);
+        int code = weir__gguf_put_data(m->writer, m->blocks, bytes, error);
+        if (code)
+            return code;
         m->done += bytes;
         left -= now;
         if (m->o->progress && !m->o->progress(m->o->data, m->done, m->total))
@@ -211,12 +213,11 @@ static int configure(maker *m, weir_error **error) {
 
 static int choose(maker *m, weir_error **error) {
     const weir__family *f;
-    char known[128] = "";
-    for (size_t i = 0, used = 0; (f = weir__family_at(i)); i++) {
+    char known[512];
+    for (size_t i = 0; (f = weir__family_at(i)); i++)
         if (strcmp(f->name, m->o->family) == 0)
             m->family = f;
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", f->name);
-    }
+    weir__family_names(known, sizeof known);
     if (!m->family)
         return weir_fail(error, WEIR_EUNSUPPORTED, "no family \"%s\" (there are %s)", m->o->family, known);
     if (!weir_type_get(m->o->type))

@@ -7,13 +7,8 @@ static void defaults(weir__config *c, enum weir__format format) {
     c->window = 4096;
 }
 
-static bool every(const weir__config *c, int32_t layer) {
-    (void)layer;
-    return c->window > 0;
-}
-
 static int finish(const weir__source *src, weir__config *c, weir_error **error) {
-    return weir__config_layers(src, c, every, error);
+    return weir__config_layers(src, c, NULL, error);
 }
 
 static const weir__setting settings[] = {

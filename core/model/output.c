@@ -36,6 +36,8 @@ int weir__output_open(weir_system *s, const char *path, weir__output *o, weir_er
 
 int weir__output_write(weir__output *o, const void *bytes, size_t n, weir_error **error) {
     for (const char *p = bytes; n > 0;) {
+        if (weir__inject(o->system, WEIR__INJECT_WRITE))
+            return weir_fail(error, WEIR_EIO, "%s: write: injected fault", o->path);
         ssize_t did = write(o->fd, p, n);
         if (did < 0 && errno == EINTR)
             continue;

@@ -6,18 +6,13 @@ static void defaults(weir__config *c, enum weir__format format) {
     c->context = 4096;
 }
 
-static bool every(const weir__config *c, int32_t layer) {
-    (void)layer;
-    return c->window > 0;
-}
-
 static int finish(const weir__source *src, weir__config *c, weir_error **error) {
     static const char *const factors[] = {"rope_factors_long.weight", "rope_factors_short.weight"};
     for (int i = 0; i < 2; i++)
         if (weir__source_find(src, factors[i]))
             return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%s\" (rotary scaling longrope) is not supported",
                              weir__source_path(src), factors[i]);
-    return weir__config_layers(src, c, every, error);
+    return weir__config_layers(src, c, NULL, error);
 }
 
 /* original_max_position_embeddings belongs to longrope; at the top of config.json and without scaling it changes nothing. */

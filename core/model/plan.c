@@ -24,12 +24,12 @@ static bool is_float(int type) {
 }
 
 static int check_type(const weir__checkpoint *c, const weir__tensor *t, bool vector, weir_error **error) {
-    char known[256] = "f32, f16, bf16";
+    char known[256] = "";
     if (vector ? is_float(t->type) : weir_type_get(t->type) != NULL)
         return WEIR_OK;
-    for (int i = 0, used = 0; i < WEIR_TYPES && !vector; i++)
-        if (weir_type_get(i))
-            used += snprintf(known + used, sizeof known - (size_t)used, "%s%s", used ? ", " : "", weir_type_get(i)->name);
+    for (int i = 0; i < WEIR_TYPES; i++)
+        if (weir_type_get(i) && (!vector || is_float(i)))
+            weir__enumerate(known, sizeof known, weir_type_get(i)->name);
     return weir_fail(error, WEIR_EUNSUPPORTED, "%s: tensor \"%.*s\" is of type %s (%d), supported here: %s", path_of(c), (int)t->name.size,
                      t->name.data, weir__tensor_type_name(t->type), t->type, known);
 }

@@ -225,13 +225,22 @@ static void begin_tensor(weir__safetensors_writer *w) {
         w->code = weir__output_seek(&w->outputs[w->n_outputs - 1], w->start + w->tensors[w->tensor].offset, &w->error);
 }
 
-void weir__safetensors_put_data(weir__safetensors_writer *w, const void *data, size_t size) {
+/* The error that has stuck, once. */
+static int surrender(weir__safetensors_writer *w, weir_error **error) {
+    if (w->error && error) {
+        *error = w->error;
+        w->error = NULL;
+    }
+    return w->code;
+}
+
+int weir__safetensors_put_data(weir__safetensors_writer *w, const void *data, size_t size, weir_error **error) {
     begin_data(w);
     for (const char *p = data; size > 0 && !w->code;) {
         begin_tensor(w);
         if (w->tensor == w->n_tensors) {
             weir__safetensors_fail(w, WEIR_EINVAL, "more data than the tensors have");
-            return;
+            break;
         }
         uint64_t left = w->tensors[w->tensor].size - w->written;
         size_t n = size < left ? size : (size_t)left;
@@ -242,6 +251,7 @@ void weir__safetensors_put_data(weir__safetensors_writer *w, const void *data, s
         if (w->written == w->tensors[w->tensor].size)
             next_tensor(w);
     }
+    return surrender(w, error);
 }
 
 /* ---- files beside the weights ---- */
@@ -378,11 +388,7 @@ int weir__safetensors_finish(weir__safetensors_writer *w, weir_error **error) {
     if (w->n_shards > 1)
         put_index(w);
     publish(w);
-    int code = w->code;
-    if (code && error) {
-        *error = w->error;
-        w->error = NULL;
-    }
+    int code = surrender(w, error);
     weir__safetensors_abort(w);
     return code;
 }

@@ -17,12 +17,12 @@ WEIR_API void weir__safetensors_put_file(weir__safetensors_writer *w, const char
 /* The same from a writer of JSON, which is freed. */
 void weir__safetensors_put_json(weir__safetensors_writer *w, const char *name, weir__json_writer *json);
 /* Announces a tensor of a type that safetensors has; dims[0] is the row length. Names differ (the caller's to see to). Its data is written in the same order
- * with put_data after the last announcement. */
+ * with put_data after the last announcement. Not WEIR_OK: an error has stuck, this is it; the writer can only be aborted. */
 WEIR_API void weir__safetensors_put_tensor(weir__safetensors_writer *w, const char *name, int type, unsigned n_dims, const int64_t *dims);
-WEIR_API void weir__safetensors_put_data(weir__safetensors_writer *w, const void *data, size_t size);
+WEIR_API int weir__safetensors_put_data(weir__safetensors_writer *w, const void *data, size_t size, weir_error **error);
 /* An error of the caller's, which comes out of finish. */
 void weir__safetensors_fail(weir__safetensors_writer *w, int code, const char *what);
-/* Errors stick and come out here; the writer is freed. EINVAL: what was announced cannot be written. A failed write leaves nothing that was not there. */
+/* Errors stick and come out of put_data or here; the writer is freed. EINVAL: what was announced cannot be written. A failed write leaves nothing that was not there. */
 WEIR_API int weir__safetensors_finish(weir__safetensors_writer *w, weir_error **error);
 WEIR_API void weir__safetensors_abort(weir__safetensors_writer *w); /* NULL does nothing */
 

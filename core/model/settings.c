@@ -316,7 +316,7 @@ int weir__config_layers(const weir__source *src, weir__config *c, bool (*local)(
         return weir_fail(error, WEIR_EFORMAT, "%s: layer_types has %llu elements, num_hidden_layers is %d", weir__source_settings_path(src),
                          (unsigned long long)types.count, c->layers);
     for (int32_t i = 0; i < c->layers; i++) {
-        bool is = local(c, i);
+        bool is = !local || local(c, i);
         if (types.kind == WEIR__LIST) {
             static const char sliding[] = "sliding_attention", full[] = "full_attention";
             weir__source_element(src, "layer_types", (uint64_t)i, &v);

@@ -3,6 +3,7 @@
 
 #include "../text/index.h"
 #include "../text/json.h"
+#include "text_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ typedef struct shard {
 
 struct weir__shard_index {
     weir_system *system;
-    char *path, *text; /* owned; names lie in the text */
+    weir__text_file file; /* names lie in its text */
     place *places;
     shard *shards; /* [WEIR_MAX_FILES] */
     size_t n_places, places_room, n_shards;
@@ -34,7 +35,7 @@ static const char *show(char to[SHOWN], weir__string s) {
 
 /* The string with its escapes resolved where it stands, and a zero behind it, in place of the quote. */
 static weir__string settle(weir__shard_index *x, weir__json_text text) {
-    char *data = x->text + (text.data - x->text);
+    char *data = x->file.data + (text.data - x->file.data);
     size_t n = text.escaped ? weir__json_unescape(text, data) : text.size;
     return (weir__string){data, n};
 }
@@ -82,11 +83,11 @@ static bool read_map(weir__shard_index *x, weir__json *j) {
     return !j->code;
 }
 
-static int read_text(weir__shard_index *x, size_t size, weir_error **error) {
+static int read_text(weir__shard_index *x, weir_error **error) {
     weir__json j;
     weir__json_text key;
     bool map = false;
-    weir__json_init(&j, x->path, x->text, size, error);
+    weir__json_init(&j, x->file.path, x->file.data, x->file.size, error);
     for (weir__json_object(&j); weir__json_next_key(&j, &key);) {
         if (!weir__json_equal(key, "weight_map"))
             continue;
@@ -96,7 +97,7 @@ static int read_text(weir__shard_index *x, size_t size, weir_error **error) {
     }
     int code = weir__json_finish(&j);
     if (!code && x->n_places == 0)
-        code = weir_fail(error, WEIR_EFORMAT, "%s: key \"weight_map\": %s, but needed", x->path, map ? "empty" : "not found");
+        code = weir_fail(error, WEIR_EFORMAT, "%s: key \"weight_map\": %s, but needed", x->file.path, map ? "empty" : "not found");
     return code;
 }
 
@@ -112,7 +113,7 @@ static int by_name(const void *a, const void *b) {
 static int sort_shards(weir__shard_index *x, weir_error **error) {
     shard *before = weir__alloc(x->system, x->n_shards * sizeof *before);
     uint32_t *now = weir__alloc(x->system, x->n_shards * sizeof *now);
-    int code = before && now ? WEIR_OK : weir_fail(error, WEIR_ENOMEM, "%s", x->path);
+    int code = before && now ? WEIR_OK : weir_fail(error, WEIR_ENOMEM, "%s", x->file.path);
     if (!code) {
         memcpy(before, x->shards, x->n_shards * sizeof *before);
         qsort(x->shards, x->n_shards, sizeof *x->shards, by_name);
@@ -124,7 +125,7 @@ static int sort_shards(weir__shard_index *x, weir_error **error) {
         for (size_t i = 0; i < x->n_places; i++)
             x->places[i].file = now[x->places[i].file];
         for (size_t i = 0; i < x->n_shards; i++)
-            x->text[x->shards[i].name.data + x->shards[i].name.size - x->text] = 0;
+            x->file.data[x->shards[i].name.data + x->shards[i].name.size - x->file.data] = 0;
     }
     weir__free(x->system, before);
     weir__free(x->system, now);
@@ -134,37 +135,30 @@ static int sort_shards(weir__shard_index *x, weir_error **error) {
 static int index_tensors(weir__shard_index *x, weir_error **error) {
     char shown[SHOWN];
     if (weir__index_init(x->system, &x->tensor_index, x->places, sizeof *x->places, x->n_places))
-        return weir_fail(error, WEIR_ENOMEM, "%s: %zu tensors", x->path, x->n_places);
+        return weir_fail(error, WEIR_ENOMEM, "%s: %zu tensors", x->file.path, x->n_places);
     for (size_t i = 0; i < x->n_places; i++)
         if (!weir__index_add(&x->tensor_index, (uint32_t)i))
-            return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": found twice", x->path, show(shown, x->places[i].tensor));
+            return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": found twice", x->file.path, show(shown, x->places[i].tensor));
     return WEIR_OK;
 }
 
 /* ---- opening ---- */
 
-/* From a file or, if it is closed, from `text`. */
-static int make(const weir__file *f, const char *text, weir__shard_index **out, weir_error **error) {
+/* Takes the file. */
+static int make(weir__text_file *f, weir__shard_index **out, weir_error **error) {
     weir_system *s = f->system;
-    if (f->size > WEIR_SAFETENSORS_MAX_HEADER)
-        return weir_fail(error, WEIR_EFORMAT, "%s: found %llu bytes, wanted at most %d", f->path, (unsigned long long)f->size,
-                         WEIR_SAFETENSORS_MAX_HEADER);
     weir__shard_index *x = weir__alloc(s, sizeof *x);
-    if (!x)
-        return weir_fail(error, WEIR_ENOMEM, "%s", f->path);
-    x->system = s;
-    x->path = weir__strdup(s, f->path);
-    x->text = weir__alloc(s, (size_t)f->size + 1);
-    x->shards = weir__alloc(s, WEIR_MAX_FILES * sizeof *x->shards);
+    if (!x) {
+        int code = weir_fail(error, WEIR_ENOMEM, "%s", f->path);
+        weir__text_file_fini(f);
+        return code;
+    }
+    *x = (weir__shard_index){.system = s, .file = *f, .shards = weir__alloc(s, WEIR_MAX_FILES * sizeof *x->shards)};
     int code = WEIR_OK;
-    if (!x->path || !x->text || !x->shards || weir__index_init(s, &x->shard_index, x->shards, sizeof *x->shards, WEIR_MAX_FILES))
-        code = weir_fail(error, WEIR_ENOMEM, "%s: an index of %llu bytes", f->path, (unsigned long long)f->size);
-    else if (f->fd >= 0)
-        code = weir__file_read(f, 0, x->text, (size_t)f->size, error);
-    else if (text && f->size > 0)
-        memcpy(x->text, text, (size_t)f->size);
+    if (!x->shards || weir__index_init(s, &x->shard_index, x->shards, sizeof *x->shards, WEIR_MAX_FILES))
+        code = weir_fail(error, WEIR_ENOMEM, "%s: an index of %zu bytes", f->path, f->size);
     if (!code)
-        code = read_text(x, (size_t)f->size, error);
+        code = read_text(x, error);
     if (!code)
         code = sort_shards(x, error);
     if (!code)
@@ -177,17 +171,15 @@ static int make(const weir__file *f, const char *text, weir__shard_index **out, 
 }
 
 int weir__shard_index_open(weir_system *s, const char *path, weir__shard_index **out, weir_error **error) {
-    weir__file f;
-    int code = weir__file_open(s, path, &f, error);
-    if (code)
-        return code;
-    code = make(&f, NULL, out, error);
-    weir__file_close(&f);
-    return code;
+    weir__text_file f;
+    int code = weir__text_file_read(s, NULL, path, WEIR_SAFETENSORS_MAX_HEADER, &f, error);
+    return code ? code : make(&f, out, error);
 }
 
 int weir__shard_index_parse(weir_system *s, const char *name, const char *text, size_t size, weir__shard_index **out, weir_error **error) {
-    return make(&(weir__file){.system = s, .path = name, .fd = -1, .size = size}, text, out, error);
+    weir__text_file f;
+    int code = weir__text_file_copy(s, name, text, size, WEIR_SAFETENSORS_MAX_HEADER, &f, error);
+    return code ? code : make(&f, out, error);
 }
 
 void weir__shard_index_free(weir__shard_index *x) {
@@ -197,8 +189,7 @@ void weir__shard_index_free(weir__shard_index *x) {
     weir__index_fini(x->system, &x->shard_index);
     weir__free(x->system, x->places);
     weir__free(x->system, x->shards);
-    weir__free(x->system, x->text);
-    weir__free(x->system, x->path);
+    weir__text_file_fini(&x->file);
     weir__free(x->system, x);
 }
 
@@ -215,9 +206,9 @@ static int misplaced(const weir__shard_index *x, const weir__safetensors *st, co
     char shown[SHOWN];
     if (at < 0)
         return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": found, but %s does not name it", st->file.path, show(shown, t->name),
-                         x->path);
+                         x->file.path);
     return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": found, but %s says that it is in %s", st->file.path, show(shown, t->name),
-                     x->path, x->shards[x->places[at].file].name.data);
+                     x->file.path, x->shards[x->places[at].file].name.data);
 }
 
 int weir__shard_index_check(weir__shard_index *x, weir__safetensors *const *shards, weir_error **error) {
@@ -234,6 +225,6 @@ int weir__shard_index_check(weir__shard_index *x, weir__safetensors *const *shar
     for (size_t i = 0; i < x->n_places; i++)
         if (!x->places[i].seen)
             return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\": not found, but %s says that it is there",
-                             shards[x->places[i].file]->file.path, show(shown, x->places[i].tensor), x->path);
+                             shards[x->places[i].file]->file.path, show(shown, x->places[i].tensor), x->file.path);
     return WEIR_OK;
 }

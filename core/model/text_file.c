@@ -25,14 +25,12 @@ bool weir__path_is_file(weir_system *s, const char *folder, const char *name) {
     return there;
 }
 
-static int read_all(const weir__file *file, size_t most, weir__text_file *f, weir_error **error) {
-    if (file->size > most)
-        return weir_fail(error, WEIR_ETOOBIG, "%s: found %llu bytes, wanted at most %zu", f->path, (unsigned long long)file->size, most);
-    f->size = (size_t)file->size;
+static int make_room(weir__text_file *f, uint64_t size, size_t most, weir_error **error) {
+    if (size > most)
+        return weir_fail(error, WEIR_ETOOBIG, "%s: found %llu bytes, wanted at most %zu", f->path, (unsigned long long)size, most);
+    f->size = (size_t)size;
     f->data = weir__alloc(f->system, f->size + 1);
-    if (!f->data)
-        return weir_fail(error, WEIR_ENOMEM, "%s: %zu bytes", f->path, f->size);
-    return weir__file_read(file, 0, f->data, f->size, error);
+    return f->data ? WEIR_OK : weir_fail(error, WEIR_ENOMEM, "%s: %zu bytes", f->path, f->size);
 }
 
 int weir__text_file_read(weir_system *s, const char *folder, const char *name, size_t most, weir__text_file *f, weir_error **error) {
@@ -42,11 +40,24 @@ int weir__text_file_read(weir_system *s, const char *folder, const char *name, s
         return weir_fail(error, WEIR_ENOMEM, "path of %s", name);
     int code = weir__file_open(s, f->path, &file, error);
     if (!code) {
-        code = read_all(&file, most, f, error);
+        code = make_room(f, file.size, most, error);
+        if (!code)
+            code = weir__file_read(&file, 0, f->data, f->size, error);
         weir__file_close(&file);
     }
     if (code)
         weir__text_file_fini(f);
+    return code;
+}
+
+int weir__text_file_copy(weir_system *s, const char *name, const void *bytes, size_t size, size_t most, weir__text_file *f,
+                         weir_error **error) {
+    *f = (weir__text_file){.system = s, .path = weir__strdup(s, name)};
+    int code = f->path ? make_room(f, size, most, error) : weir_fail(error, WEIR_ENOMEM, "%s", name);
+    if (code)
+        weir__text_file_fini(f);
+    else if (size > 0)
+        memcpy(f->data, bytes, size);
     return code;
 }
 

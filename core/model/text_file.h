@@ -16,6 +16,9 @@ typedef struct weir__text_file {
 int weir__text_file_read(weir_system *s, const char *folder, const char *name, size_t most, weir__text_file *f, weir_error **error);
 /* The same, but a file that is not there leaves f->data NULL and is no failure. */
 int weir__text_file_try(weir_system *s, const char *folder, const char *name, size_t most, weir__text_file *f, weir_error **error);
+/* The same from memory, as if a file of this name had these bytes. Copies them. */
+int weir__text_file_copy(weir_system *s, const char *name, const void *bytes, size_t size, size_t most, weir__text_file *f,
+                         weir_error **error);
 void weir__text_file_fini(weir__text_file *f); /* a zeroed one: nothing */
 
 /* "folder/name", or name if folder is NULL; weir__free. NULL without memory. */

@@ -79,5 +79,7 @@ size_t weir__utf8_valid(const char *text, size_t n);
 /* Writes a name from a file into `to` (room >= 8) so that it may stand in an error: control characters and invalid bytes as \xNN, a long one cut with "...".
  * Returns `to`, zero-ended. */
 char *weir__quote(char *to, size_t room, const char *text, size_t n);
+/* Adds a word to a list for an error, "a, b, c". What does not fit into `room` bytes is left off. */
+void weir__enumerate(char *to, size_t room, const char *word);
 
 #endif

@@ -82,3 +82,11 @@ char *weir__quote(char *to, size_t room, const char *text, size_t n) {
     to[used] = 0;
     return to;
 }
+
+void weir__enumerate(char *to, size_t room, const char *word) {
+    size_t used = strlen(to), n = strlen(word), comma = used > 0 ? 2 : 0;
+    if (used + comma + n >= room)
+        return;
+    memcpy(to + used, ", ", comma);
+    memcpy(to + used + comma, word, n + 1);
+}

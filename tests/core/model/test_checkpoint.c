@@ -90,7 +90,7 @@ static void write_file(change c) {
     if (c.tensor)
         bytes += put_matrix(w, c.tensor, 0, 0, &c);
     void *zeros = calloc(1, bytes);
-    weir__gguf_put_data(w, zeros, bytes);
+    weir__gguf_put_data(w, zeros, bytes, NULL);
     free(zeros);
     assert_int_equal(weir__gguf_finish(w, NULL), WEIR_OK);
 }

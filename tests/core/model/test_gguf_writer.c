@@ -55,8 +55,8 @@ static void a_written_file_is_read_back(void **state) {
         values[i] = (float)i;
     assert_int_equal(weir__gguf_create(s, in_folder("a.gguf"), &w, NULL), WEIR_OK);
     put_everything(w);
-    weir__gguf_put_data(w, values, 5); /* pieces need not end where tensors end */
-    weir__gguf_put_data(w, (char *)values + 5, sizeof values - 5);
+    weir__gguf_put_data(w, values, 5, NULL); /* pieces need not end where tensors end */
+    weir__gguf_put_data(w, (char *)values + 5, sizeof values - 5, NULL);
     assert_int_equal(access(in_folder("a.gguf"), F_OK), -1); /* not there before it is whole */
     assert_int_equal(weir__gguf_finish(w, NULL), WEIR_OK);
     assert_int_equal(files(), 1);
@@ -112,8 +112,6 @@ static void a_value_is_copied_as_another_file_has_it(void **state) {
     static const char *const names[] = {"big", "shorts", "texts", "nested"};
     for (size_t i = 0; i < 4; i++)
         weir__gguf_put_copy(w, names[i], weir__gguf_key_at(p.file, i));
-    weir__gguf_put_u64(w, "u64", UINT64_C(1) << 40);
-    weir__gguf_put_bools(w, "bools", (bool[]){true, false, true}, 3);
     assert_int_equal(weir__gguf_finish(w, NULL), WEIR_OK);
     assert_int_equal(weir__gguf_open(s, in_folder("a.gguf"), &g, NULL), WEIR_OK);
     for (size_t i = 0; i < 4; i++) {
@@ -124,11 +122,6 @@ static void a_value_is_copied_as_another_file_has_it(void **state) {
         assert_int_equal(to->size, from->size);
         assert_memory_equal(to->data, from->data, from->size);
     }
-    int64_t n;
-    assert_int_equal(weir__gguf_get_int(g, "u64", true, 0, INT64_MAX, &n, NULL), WEIR_OK);
-    assert_int_equal(n, INT64_C(1) << 40);
-    assert_int_equal(weir__gguf_find(g, "bools")->element, WEIR__GGUF_BOOL);
-    assert_memory_equal(weir__gguf_find(g, "bools")->data, "\1\0\1", 3);
     weir__gguf_free(g);
     end(&p);
     unlink(in_folder("a.gguf"));
@@ -149,11 +142,11 @@ static void a_file_that_cannot_be_right_is_not_written(void **state) {
     char data[256] = {0};
     assert_int_equal(weir__gguf_create(s, in_folder("a.gguf"), &w, NULL), WEIR_OK);
     put_everything(w);
-    weir__gguf_put_data(w, data, 51);
+    weir__gguf_put_data(w, data, 51, NULL);
     expect_failure(w, WEIR_EINVAL); /* less data than announced */
     weir__gguf_create(s, in_folder("a.gguf"), &w, NULL);
     put_everything(w);
-    weir__gguf_put_data(w, data, 53);
+    weir__gguf_put_data(w, data, 53, NULL);
     expect_failure(w, WEIR_EINVAL);
     weir__gguf_create(s, in_folder("a.gguf"), &w, NULL);
     weir__gguf_put_tensor(w, "w", WEIR_Q8_0, 1, (int64_t[]){33});
@@ -178,7 +171,7 @@ static void without_memory_nothing_is_written(void **state) {
         int code = weir__gguf_create(s, in_folder("a.gguf"), &w, NULL);
         if (!code) {
             put_everything(w);
-            weir__gguf_put_data(w, data, sizeof data);
+            weir__gguf_put_data(w, data, sizeof data, NULL);
             code = weir__gguf_finish(w, NULL);
         }
         weir__inject_arm(s, "ALLOC", 1, 0);

@@ -79,8 +79,8 @@ static void write_and_read(uint64_t shard_bytes, uint32_t files) {
         data[i] = (uint8_t)(i + 1);
     assert_int_equal(weir__safetensors_create(s, target, shard_bytes, &w, NULL), WEIR_OK);
     put_everything(w);
-    weir__safetensors_put_data(w, data, 5); /* pieces need not end where tensors end */
-    weir__safetensors_put_data(w, data + 5, 43);
+    weir__safetensors_put_data(w, data, 5, NULL); /* pieces need not end where tensors end */
+    weir__safetensors_put_data(w, data + 5, 43, NULL);
     assert_int_equal(access(in_target("config.json"), F_OK), -1); /* not there before all is whole */
     if (weir__safetensors_finish(w, &error))
         fail_msg("%s", weir_error_text(error));
@@ -131,7 +131,7 @@ static void what_cannot_be_right_is_not_written(void **state) {
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(weir__safetensors_create(s, target, 0, &w, NULL), WEIR_OK);
         put_everything(w);
-        weir__safetensors_put_data(w, data, sizes[i]);
+        weir__safetensors_put_data(w, data, sizes[i], NULL);
         expect_failure(w, WEIR_EINVAL);
     }
     static const struct {
@@ -147,7 +147,7 @@ static void what_cannot_be_right_is_not_written(void **state) {
     }
     assert_int_equal(weir__safetensors_create(s, target, 7, &w, NULL), WEIR_OK);
     put_everything(w);
-    weir__safetensors_put_data(w, data, 20);
+    weir__safetensors_put_data(w, data, 20, NULL);
     weir__safetensors_abort(w);
     assert_int_equal(entries(folder), 0);
     assert_int_equal(held_bytes(s), before);
@@ -170,7 +170,7 @@ static void a_name_that_is_taken_takes_nothing_with_it(void **state) {
     uint8_t data[48] = {0};
     assert_int_equal(weir__safetensors_create(s, target, 0, &w, NULL), WEIR_OK);
     put_everything(w);
-    weir__safetensors_put_data(w, data, 48);
+    weir__safetensors_put_data(w, data, 48, NULL);
     mkdir(in_target("model.safetensors"), 0700); /* cannot be replaced by a file */
     assert_int_equal(weir__safetensors_finish(w, NULL), WEIR_EIO);
     assert_int_equal(entries(target), 1);
@@ -186,7 +186,7 @@ static void without_memory_nothing_is_written(void **state) {
         int code = weir__safetensors_create(s, target, 7, &w, NULL);
         if (!code) {
             put_everything(w);
-            weir__safetensors_put_data(w, data, sizeof data);
+            weir__safetensors_put_data(w, data, sizeof data, NULL);
             code = weir__safetensors_finish(w, NULL);
         }
         weir__inject_arm(s, "ALLOC", 1, 0);

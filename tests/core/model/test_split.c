@@ -44,7 +44,7 @@ static void write_part(const char *name, part p) {
         weir__gguf_put_string(w, p.key, p.value);
     if (p.tensor) {
         weir__gguf_put_tensor(w, p.tensor, WEIR_F32, 1, (int64_t[]){2});
-        weir__gguf_put_data(w, (float[]){(float)p.no, 9.0f}, 8);
+        weir__gguf_put_data(w, (float[]){(float)p.no, 9.0f}, 8, NULL);
     }
     assert_int_equal(weir__gguf_finish(w, NULL), WEIR_OK);
 }
