@@ -7,7 +7,7 @@
 typedef struct weir__config_json weir__config_json;
 
 /* Strict JSON, an object, at most WEIR_MAX_CONFIG bytes, WEIR_MAX_SETTINGS settings, keys and paths of WEIR_GGUF_MAX_NAME bytes; a key that is there twice is
- * refused. ENOENT, EIO, EFORMAT, EDEPTH, ENOMEM. */
+ * refused. ENOENT, EIO, EFORMAT, EDEPTH, ENOMEM; ETOOBIG: more bytes. */
 int weir__config_json_open(weir_system *s, const char *path, weir__config_json **out, weir_error **error);
 /* The same from memory. Copies the text. */
 WEIR_API int weir__config_json_parse(weir_system *s, const char *name, const char *text, size_t size, weir__config_json **out,

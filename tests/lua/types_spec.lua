@@ -67,4 +67,17 @@ describe("types", function()
       os.execute("rm -r " .. helper.quote(folder))
     end)
   end
+
+  it("a_type_that_is_not_quantised_to_is_refused_by_its_name", function()
+    local path = helper.temporary ".gguf"
+    make("llama", "f16", path)
+    for _, name in ipairs {"q9", "q4_K"} do
+      local ok, e = pcall(weir.load, path, {quant = name})
+      assert.is_false(ok)
+      assert.equal("EINVAL", e.code)
+      assert.matches('"quant" is "' .. name .. '"', tostring(e), 1, true)
+      assert.matches("q8_0", tostring(e), 1, true)
+    end
+    os.remove(path)
+  end)
 end)

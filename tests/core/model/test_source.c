@@ -294,7 +294,7 @@ static void refused_config(const char *begin, const char *unit, size_t n, int co
 static void a_hostile_config_is_refused_in_bounded_memory(void **state) {
     (void)state;
     write_safetensors(in_folder("model.safetensors"), "{}", 0);
-    refused_config("{", " ", 2 << 20, WEIR_EFORMAT, "wanted at most 1048576");
+    refused_config("{", " ", 2 << 20, WEIR_ETOOBIG, "wanted at most 1048576");
     refused_config("{\"a\":", "[", 1000000, WEIR_EDEPTH, "more than 64 deep");
     refused_config("", "{\"a\":", 1000000, WEIR_EDEPTH, "more than 64 deep");
     refused_config("{\"a\":[", "1,", 1000000, WEIR_EFORMAT, "line 1");
