@@ -1,5 +1,6 @@
 /* test_injected.c: every point of core/rt/inject.def, one after the other, at many passings: what fails says who failed, everything is returned, and the next
  * load and the next request are right. Prints each different error once. */
+#include "../../core/model/make.h"
 #include <unistd.h>
 
 #include "stories_fixture.h"
@@ -387,6 +388,25 @@ static void register_scenario(const char *point, int index) {
     all_returned(s, &h);
 }
 
+/* Models only read; what writes is conversion and the like. */
+static void write_scenario(const char *point, int index) {
+    (void)index;
+    heap h = {0};
+    weir_system *s = counted_system(&h, WEIR_DRIVER_EV, 0);
+    weir_error *error = NULL;
+    char path[64];
+    weir__make_options o = {.family = "llama", .layers = 1, .width = 32, .heads = 1, .ffn = 32, .vocab = 300, .context = 32};
+    snprintf(path, sizeof path, "/tmp/weir-written-%d.gguf", (int)getpid());
+    assert_int_equal(weir__inject_arm(s, point, 1, 1), WEIR_OK);
+    assert_int_equal(weir__make(s, &o, path, &error), WEIR_EIO);
+    show(point, 1, "weir__make", error);
+    weir_error_free(error);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(weir__make(s, &o, path, NULL), WEIR_OK);
+    assert_int_equal(unlink(path), 0);
+    all_returned(s, &h);
+}
+
 static void watch_scenario(const char *point, int index) {
     heap h = {0};
     weir_system *s = counted_system(&h, WEIR_DRIVER_EV, 0);
@@ -414,7 +434,7 @@ static const struct {
     {"ALLOC", model_scenario},  {"PAGES", pages_scenario},       {"SPAWN", model_scenario},   {"SEND", model_scenario},
     {"STREAM", model_scenario}, {"SUBMIT", model_scenario},      {"KERNEL", model_scenario},  {"OPEN", model_scenario},
     {"READ", model_scenario},   {"SHORT_READ", model_scenario},  {"THREAD", thread_scenario}, {"WATCH", watch_scenario},
-    {"IO", io_scenario},        {"REGISTER", register_scenario},
+    {"IO", io_scenario},        {"REGISTER", register_scenario}, {"WRITE", write_scenario},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
