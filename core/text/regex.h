@@ -11,10 +11,11 @@ typedef struct weir__regex_run weir__regex_run; /* matching of one thread, with 
 int weir__regex_new(weir_system *s, weir__string pattern, const char *source, weir__regex **out, weir_error **error);
 void weir__regex_free(weir__regex *r);
 
-weir__regex_run *weir__regex_run_new(weir_system *s); /* NULL without memory */
+/* Of one thread; NULL without memory. Its work is bounded by the sizes of the texts that are searched from 0 on, whatever the pattern. */
+weir__regex_run *weir__regex_run_new(weir_system *s);
 void weir__regex_run_free(weir__regex_run *run);
 /* The first match in text[from..size) that is not empty; *begin == size: there is none. `text` is valid UTF-8 and all that the pattern sees. EINVAL: the
- * pattern backtracks beyond PCRE2's limits, the error names it. ENOMEM. */
+ * pattern takes more work or memory than the text is worth, the error names it and says which. ENOMEM. */
 int weir__regex_find(const weir__regex *r, weir__regex_run *run, weir__string text, size_t from, size_t *begin, size_t *end,
                      weir_error **error);
 
