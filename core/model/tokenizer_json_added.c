@@ -28,8 +28,9 @@ int weir__added_count(weir__json at, size_t *count, int64_t *highest) {
 }
 
 /* Gives the token its place among the pieces. One that the model has too must have the model's id, as the tokenizers library would take that one. */
-static int place(weir__build *b, const weir__added *a, weir_error **error) {
+static int place(weir__build *b, weir__added *a, weir_error **error) {
     weir__string there = b->pieces[a->id];
+    a->outside = !there.data || b->kinds[a->id] != WEIR__NORMAL;
     if (there.data && there.size == a->content.size && memcmp(there.data, a->content.data, there.size) == 0)
         return WEIR_OK;
     return weir__build_piece(b, a->id, a->content, a->special ? WEIR__CONTROL : WEIR__USER, error);

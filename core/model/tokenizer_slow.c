@@ -98,8 +98,9 @@ int weir__slow_added(weir__build *b, const weir__text_file *file, const weir__to
 int weir__slow_place(weir__build *b, weir_error **error) {
     int code = WEIR_OK;
     for (size_t i = 0; i < b->v.n_added && !code; i++) {
-        const weir__added *a = &b->added[i];
+        weir__added *a = &b->added[i];
         weir__string there = b->pieces[a->id];
+        a->outside = !there.data;
         if (!there.data || there.size != a->content.size || memcmp(there.data, a->content.data, there.size) != 0)
             code = weir__build_piece(b, a->id, a->content, a->special ? WEIR__CONTROL : WEIR__USER, error);
     }

@@ -57,7 +57,7 @@ static weir__string written_piece(const vocab_file *f, size_t id, char *room) {
     return (weir__string){room, p.size + 2};
 }
 
-/* Makes f->written: pieces as they are written; a text that an earlier piece has is left out. */
+/* Makes f->written: pieces as they are written; a text that an earlier piece has is left out, and so are added tokens that the model does not have. */
 static int set_written(vocab_file *f, weir_error **error) {
     const weir__vocab *v = f->v;
     size_t bytes = 1;
@@ -75,6 +75,9 @@ static int set_written(vocab_file *f, weir_error **error) {
         if (f->written[i].size > 0 && !weir__index_add(&f->index, (uint32_t)i))
             f->written[i].size = 0;
     }
+    for (size_t i = 0; i < v->n_added; i++)
+        if (v->added[i].outside && v->added[i].id != v->unk)
+            f->written[v->added[i].id].size = 0;
     return WEIR_OK;
 }
 

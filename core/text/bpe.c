@@ -15,8 +15,7 @@ typedef struct bpe {
     merge_slot *slots; /* [mask + 1] at most half full */
     size_t mask;
     uint64_t seed;
-    int32_t *results;   /* [merges] by rank */
-    weir__index chunks; /* plain pieces by the text they stand for, if whole chunks are looked up */
+    int32_t *results; /* [merges] by rank */
     bool ignore_merges;
     weir__string prefix, suffix; /* in `bytes` */
     char *bytes;
@@ -84,18 +83,6 @@ static int add_merges(weir__tokenizer *t, const weir__vocab *v, weir_error **err
     return code;
 }
 
-static int index_chunks(weir__tokenizer *t) {
-    bpe *b = t->model_data;
-    const weir__string *names = t->byte_level ? t->texts : t->pieces;
-    if (weir__index_init(t->system, &b->chunks, names, sizeof *names, t->size))
-        return WEIR_ENOMEM;
-    for (size_t i = 0; i < t->size; i++) {
-        if (weir__is_plain(t, (int64_t)i) && names[i].size > 0)
-            weir__index_add(&b->chunks, (uint32_t)i);
-    }
-    return WEIR_OK;
-}
-
 static int keep_affixes(weir__tokenizer *t, const weir__vocab *v) {
     bpe *b = t->model_data;
     size_t n = v->continuing_prefix.size, m = v->end_suffix.size;
@@ -131,8 +118,6 @@ static int init(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
     b->ignore_merges = v->ignore_merges;
     if (t->byte_level)
         find_bytes(t);
-    if (b->ignore_merges && index_chunks(t))
-        return weir_fail(error, WEIR_ENOMEM, "%s: tokeniser", v->source);
     t->cuts_at_mark &= b->suffix.size == 0 && b->prefix.size == 0 && !b->ignore_merges;
     return add_merges(t, v, error);
 }
@@ -141,7 +126,6 @@ static void fini(weir__tokenizer *t) {
     bpe *b = t->model_data;
     if (!b)
         return;
-    weir__index_fini(t->system, &b->chunks);
     weir__free(t->system, b->slots);
     weir__free(t->system, b->results);
     weir__free(t->system, b->bytes);
@@ -220,9 +204,21 @@ static int encode_word(weir__encoder *e, weir__string word, weir_error **error) 
     return code;
 }
 
+/* The piece that a whole chunk is; -1: none. */
+static int64_t find_chunk(const weir__tokenizer *t, weir__string chunk) {
+    char name[2 * WEIR_MAX_PIECE];
+    size_t size = 0;
+    if (chunk.size > t->longest)
+        return -1;
+    for (size_t i = 0; i < chunk.size && t->byte_level; i++)
+        size += weir__byte_piece((unsigned char)chunk.data[i], name + size);
+    int64_t id = t->byte_level ? weir__index_find(&t->index, name, size) : weir__index_find(&t->index, chunk.data, chunk.size);
+    return weir__is_plain(t, id) ? id : -1;
+}
+
 static int encode(weir__encoder *e, weir__string chunk, weir_error **error) {
     const bpe *b = e->t->model_data;
-    int64_t whole = b->ignore_merges ? weir__index_find(&b->chunks, chunk.data, chunk.size) : -1;
+    int64_t whole = b->ignore_merges ? find_chunk(e->t, chunk) : -1;
     if (whole >= 0)
         return weir__push(e, (int32_t)whole, error);
     int code = WEIR_OK;

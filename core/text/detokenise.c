@@ -83,7 +83,7 @@ static void strip(piece *p, const weir__step *step) {
 
 static void bytes_of(piece *p) {
     size_t size;
-    if (p->t->kinds[p->id] == WEIR__USER) /* its content is text as it is */
+    if (p->t->kinds[p->id] == WEIR__USER || p->t->kinds[p->id] == WEIR__OUTSIDE) /* its content is text as it is */
         return;
     p->code = weir__grow(p->t->system, &p->next.data, &p->next.room, p->now.size + 1, 1);
     if (p->code || !weir__bytes_of((weir__string){p->now.data, p->now.size}, p->next.data, &size))

@@ -96,7 +96,7 @@ static void set_kinds(weir__tokenizer *t, const weir__vocab *v) {
         int32_t id = t->added[i].id;
         bool special = v->added[i].special; /* a byte piece that is a special token is left out when decoded, as any special one */
         if (t->kinds[id] != WEIR__UNKNOWN && (special || t->kinds[id] != WEIR__BYTE))
-            t->kinds[id] = special ? WEIR__CONTROL : WEIR__USER;
+            t->kinds[id] = special ? WEIR__CONTROL : v->added[i].outside ? WEIR__OUTSIDE : WEIR__USER;
     }
     if (t->unk >= 0 && t->kinds[t->unk] != WEIR__CONTROL)
         t->kinds[t->unk] = WEIR__UNKNOWN;

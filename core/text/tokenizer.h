@@ -70,7 +70,10 @@ struct weir__encoder {
     size_t cells_room;
 };
 
-/* Pieces that text may be cut into; never control, unknown or byte pieces. */
+/* In t->kinds beside enum weir__piece_kind: an added token, not special, that the model does not have. */
+enum { WEIR__OUTSIDE = 7 };
+
+/* Pieces that a model may cut text into; never control, unknown or byte pieces, nor added tokens that it does not have. */
 static inline bool weir__is_plain(const weir__tokenizer *t, int64_t id) {
     return id >= 0 && (t->kinds[id] == WEIR__NORMAL || t->kinds[id] == WEIR__UNUSED || t->kinds[id] == WEIR__USER);
 }

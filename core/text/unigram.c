@@ -27,7 +27,7 @@ static int fill(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
         double score = u->scores[i] = v->scores[i];
         if (score != score || score > 1e30 || score < -1e30)
             return weir_fail(error, WEIR_EFORMAT, "%s: piece %zu: found score %g, wanted a finite number", v->source, i, score);
-        if (t->kinds[i] == WEIR__UNUSED)
+        if (t->kinds[i] == WEIR__UNUSED || t->kinds[i] == WEIR__OUTSIDE)
             continue;
         least = any && least < score ? least : score;
         any = true;

@@ -91,6 +91,7 @@ typedef struct weir__added {
     int32_t id; /* inside the vocabulary: pieces has its content there */
     weir__string content;
     bool special, lstrip, rstrip, single_word, normalized;
+    bool outside; /* of the model: a piece of added tokens only, which the model never makes. Files that do not tell: false */
 } weir__added;
 
 typedef struct weir__merge_pair {

@@ -171,6 +171,45 @@ static void added_tokens_may_lie_beyond_the_models_pieces(void **state) {
     weir__tokenizer_free(t);
 }
 
+/* The ids are the tokenizers library's. */
+static void an_added_token_that_the_model_does_not_have_is_no_piece(void **state) {
+    (void)state;
+    static const char added[] = "\"added_tokens\": [{\"id\": 4, \"content\": \"ab\", \"single_word\": true, \"normalized\": false}], "
+                                "\"normalizer\": {\"type\": \"Lowercase\"}";
+    static const char *const models[] = {
+        "{\"type\": \"WordPiece\", \"unk_token\": \"?\", \"continuing_subword_prefix\": \"##\", \"vocab\": {\"?\": 0, \"a\": 1, \"##b\": "
+        "2, \"b\": 3}}",
+        "{\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"?\", 0], [\"a\", -9], [\"b\", -9], [\"c\", -9]]}",
+        "{\"type\": \"BPE\", \"ignore_merges\": true, \"vocab\": {\"?\": 0, \"a\": 1, \"b\": 2}, \"merges\": []}"};
+    char text[1024];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "{%s, \"model\": %s}", added, models[i]);
+        weir__tokenizer *t = open_text(text);
+        assert_encoded(t, false, "AB", 1, 2);
+        assert_encoded(t, false, "ab", 4);
+        weir__tokenizer_free(t);
+    }
+}
+
+static void an_added_token_that_the_model_has_stays_a_piece(void **state) {
+    (void)state;
+    weir__tokenizer *t = open_text("{\"added_tokens\": [{\"id\": 3, \"content\": \"ab\", \"single_word\": true, \"normalized\": false}], "
+                                   "\"normalizer\": {\"type\": \"Lowercase\"}, \"model\": {\"type\": \"BPE\", \"ignore_merges\": true, "
+                                   "\"vocab\": {\"?\": 0, \"a\": 1, \"b\": 2, \"ab\": 3}, \"merges\": []}}");
+    assert_encoded(t, false, "AB", 3);
+    weir__tokenizer_free(t);
+}
+
+/* Without a decoder, pieces are shown with a space between them: that is no part of a chunk. */
+static void a_whole_chunk_is_looked_up_as_it_is_written_whatever_the_decoder(void **state) {
+    (void)state;
+    weir__tokenizer *t =
+        open_text("{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}, \"model\": {\"type\": \"BPE\", "
+                  "\"ignore_merges\": true, \"vocab\": {\"a\": 0, \"b\": 1, \"\\u0120\": 2, \"\\u0120a\": 3}, \"merges\": []}}");
+    assert_encoded(t, false, "a b a", 0, 2, 1, 3);
+    weir__tokenizer_free(t);
+}
+
 static void what_stands_around_a_text_is_of_the_post_processor(void **state) {
     (void)state;
     static const char form[] = "{\"model\": {" VOCAB ", \"merges\": []}, \"post_processor\": %s}";
@@ -335,6 +374,9 @@ int main(void) {
         cmocka_unit_test(a_model_without_a_type_is_known_by_what_it_has),
         cmocka_unit_test(escapes_in_pieces_are_resolved),
         cmocka_unit_test(added_tokens_may_lie_beyond_the_models_pieces),
+        cmocka_unit_test(an_added_token_that_the_model_does_not_have_is_no_piece),
+        cmocka_unit_test(an_added_token_that_the_model_has_stays_a_piece),
+        cmocka_unit_test(a_whole_chunk_is_looked_up_as_it_is_written_whatever_the_decoder),
         cmocka_unit_test(what_stands_around_a_text_is_of_the_post_processor),
         cmocka_unit_test(sequences_in_sequences_are_flattened),
         cmocka_unit_test(unknown_components_are_refused_by_name),
