@@ -12,7 +12,7 @@ struct weir__checkpoint {
     const weir__family *family;
     weir__config config;
     int quant;         /* -1: none */
-    char warning[160]; /* "": none */
+    char warning[512]; /* "": none; several are separated by "; " */
     weir__group group; /* the decoder; architectures with several groups bring their own array */
     weir__graph graph;
     weir__unit_plan *units; /* [graph.units + 1] */
@@ -90,24 +90,41 @@ static int plan_units(weir__checkpoint *c, weir_error **error) {
     return check_all_used(c, error);
 }
 
-/* config.json says that the head is a matrix of its own, and there is none; a tokeniser has pieces (added for padding, say) that the model has no rows for:
- * using one is ETOKEN. */
+static void warn(weir__checkpoint *c, const char *text) {
+    size_t used = strlen(c->warning);
+    snprintf(c->warning + used, sizeof c->warning - used, "%s%s", used ? "; " : "", text);
+}
+
+/* config.json says that the head is a matrix of its own, and there is none; or that it is not, and there is one; a token that ends a text is none of the
+ * vocabulary; a tokeniser has pieces (added for padding, say) that the model has no rows for: using one is ETOKEN. */
 static void look_for_oddities(weir__checkpoint *c) {
-    if (c->tokenizer && weir__tokenizer_size(c->tokenizer) > (size_t)c->config.vocab)
-        snprintf(c->warning, sizeof c->warning, "the tokeniser has %zu pieces, the model knows the first %d of them",
-                 weir__tokenizer_size(c->tokenizer), c->config.vocab);
+    char text[160];
+    int64_t id;
     weir__value v = {0};
+    if (c->tokenizer && weir__tokenizer_size(c->tokenizer) > (size_t)c->config.vocab) {
+        snprintf(text, sizeof text, "the tokeniser has %zu pieces, the model knows the first %d of them",
+                 weir__tokenizer_size(c->tokenizer), c->config.vocab);
+        warn(c, text);
+    }
+    if (weir__config_end_outside(c->source, &c->config, &id)) {
+        snprintf(text, sizeof text, "eos_token_id %lld of config.json is outside of the vocabulary of %d", (long long)id, c->config.vocab);
+        warn(c, text);
+    }
+    if (c->config.own_head)
+        warn(c, WEIR__OWN_HEAD);
     if (weir__source_format(c->source) == WEIR__FORMAT_SAFETENSORS)
         weir__source_get(c->source, "tie_word_embeddings", &v);
     if (c->config.tied && v.kind == WEIR__BOOLEAN && !v.integer)
-        snprintf(c->warning, sizeof c->warning,
-                 "tie_word_embeddings is false, but there is no tensor \"lm_head.weight\": the embedding table is the head");
+        warn(c, "tie_word_embeddings is false, but there is no tensor \"lm_head.weight\": the embedding table is the head");
 }
 
 /* A file whose tokeniser is unknown still runs on token ids. */
 static int make_tokenizer(weir__checkpoint *c, weir_error **error) {
     weir_error *why = NULL;
-    int code = weir__source_tokenizer(c->source, &c->tokenizer, &why);
+    weir__making making = {c->system, &c->tokenizer, ""};
+    int code = weir__source_vocab(c->source, weir__make_tokenizer, &making, &why);
+    if (*making.warning)
+        warn(c, making.warning);
     if (code == WEIR_EUNSUPPORTED) {
         c->no_tokenizer = why;
         return WEIR_OK;

@@ -28,6 +28,7 @@ typedef struct weir__config {
     float norm_add;     /* norms are stored less this */
     int32_t activation; /* of the MLP, enum weir_activation */
     bool tied;          /* the head is the embedding table */
+    bool own_head;      /* config.json says tied, and the head is another one */
 
     bool attention_bias, mlp_bias; /* as config.json says it */
     bool qkv_bias, out_bias, ffn_bias;

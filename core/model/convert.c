@@ -29,11 +29,20 @@ static int check(const weir__conversion *c, const char *out, weir_error **error)
                                                         : WEIR_OK;
 }
 
+void weir__convert_warn(weir__conversion *c, const char *text) {
+    char *to = c->options->warning;
+    size_t used = strlen(to);
+    if (*text)
+        snprintf(to + used, sizeof c->options->warning - used, "%s%s", used ? "; " : "", text);
+}
+
 int weir__convert_vocab(weir__conversion *c, weir__vocab_fn *fn, void *data, weir_error **error) {
     weir_error *why = NULL;
     int code = weir__source_vocab(c->source, fn, data, &why);
     if (code == WEIR_EUNSUPPORTED) {
-        snprintf(c->options->warning, sizeof c->options->warning, "no tokeniser is written: %s", weir_error_text(why));
+        char text[400];
+        snprintf(text, sizeof text, "no tokeniser is written: %s", weir_error_text(why));
+        weir__convert_warn(c, text);
         code = WEIR_OK;
     } else if (code) {
         weir_fail(error, code, "%s", weir_error_text(why));
@@ -47,6 +56,8 @@ static int read_family(weir__conversion *c, weir_error **error) {
     int code = weir__family_of(c->source, &c->family, error);
     if (!code)
         code = weir__config_read(c->source, c->family, &c->config, error);
+    if (!code && c->config.own_head)
+        weir__convert_warn(c, WEIR__OWN_HEAD);
     if (!code && c->family == &weir__llama && c->config.window > 0)
         c->family = &weir__mistral;
     return code;

@@ -9,8 +9,9 @@ typedef struct weir__convert_options {
     uint64_t shard_bytes; /* safetensors: most bytes of data in a file; 0: one file */
     bool (*progress)(void *data, uint64_t done, uint64_t total); /* bytes of the source; false: give up (ECANCELLED). May be NULL */
     void *data;
-    uint64_t kept;     /* result: matrices that keep their type because their rows are no whole blocks of the other */
-    char warning[256]; /* result: what of the tokeniser could not be said in the other format, "": nothing */
+    uint64_t kept; /* result: matrices that keep their type because their rows are no whole blocks of the other */
+    char warning
+        [512]; /* result: what could not be said in the other format, or was not as the files say; several separated by "; ". "": nothing */
 } weir__convert_options;
 
 /* Writes `out`: a GGUF file if its name ends in .gguf, else a folder of safetensors with config.json. Settings, the tokeniser and

@@ -88,7 +88,7 @@ typedef struct text_target {
 static int put_vocab(void *data, const weir__vocab *v, weir_error **error) {
     text_target *t = data;
     int code = weir__vocab_write_gguf(t->c->system, v, (size_t)t->c->config.vocab, t->w, &t->said, error);
-    snprintf(t->c->options->warning, sizeof t->c->options->warning, "%s", t->said.warning);
+    weir__convert_warn(t->c, t->said.warning);
     return code;
 }
 

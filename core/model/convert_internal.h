@@ -36,6 +36,8 @@ typedef int weir__sink_fn(void *sink, const void *bytes, size_t size, weir_error
 int weir__convert_list(weir__conversion *c, enum weir__format to, weir_error **error);
 /* convert_data.c: the bytes of one tensor, piece by piece, in order. */
 int weir__convert_data(weir__conversion *c, const weir__item *item, weir__sink_fn *put, void *sink, weir_error **error);
+/* convert.c: adds to the options' warning; "" adds nothing. */
+void weir__convert_warn(weir__conversion *c, const char *text);
 /* convert.c: calls fn with the source's vocabulary, if it has one; one that weir does not run, or that fn has no place for (EUNSUPPORTED), is a warning. */
 int weir__convert_vocab(weir__conversion *c, weir__vocab_fn *fn, void *data, weir_error **error);
 /* convert_text.c: the tokeniser's files into a folder; translated, or with config.json byte for byte as another folder has them. */

@@ -98,7 +98,7 @@ static int list_row(void *data, const weir__tensor_row *row, int32_t layer, int6
     snprintf(name, sizeof name, gguf ? row->gguf : row->hf, layer);
     const weir__tensor *t = weir__source_find(c->source, from);
     if (!t)
-        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" is missing", weir__source_path(c->source), from);
+        return weir__tensor_missing(c->source, from, error);
     weir__item *item = add_tensor(c, name, t, a->to, error);
     if (!item)
         return WEIR_ENOMEM;

@@ -54,6 +54,30 @@ static int refuse(const weir__source *src, weir__string name, weir_error **error
                      known);
 }
 
+/* GGUF has mixtral as llama with experts. */
+static int check_experts(const weir__source *src, weir__string name, weir_error **error) {
+    char key[96], known[512], shown[72];
+    weir__value v;
+    weir__quote(shown, sizeof shown, name.data, name.size);
+    snprintf(key, sizeof key, "%.*s.expert_count", (int)(name.size < 64 ? name.size : 64), name.data);
+    weir__source_get(src, key, &v);
+    if (v.kind != WEIR__INTEGER || v.integer <= 0)
+        return WEIR_OK;
+    weir__family_names(known, sizeof known);
+    return weir_fail(error, WEIR_EUNSUPPORTED,
+                     "%s: architecture \"%s\" with %s %lld is a mixture of experts, which is not supported (supported: %s)",
+                     weir__source_path(src), shown, key, (long long)v.integer, known);
+}
+
+int weir__tensor_missing(const weir__source *src, const char *name, weir_error **error) {
+    static const char prefix[] = "model.";
+    size_t n = sizeof prefix - 1;
+    if (strncmp(name, prefix, n) == 0 && weir__source_find(src, name + n))
+        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" is missing: \"%s\" is there, without the prefix \"%s\" of a whole model",
+                         weir__source_path(src), name, name + n, prefix);
+    return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" is missing", weir__source_path(src), name);
+}
+
 int weir__family_of(const weir__source *src, const weir__family **out, weir_error **error) {
     weir__string name;
     bool gguf = weir__source_format(src) == WEIR__FORMAT_GGUF;
@@ -63,7 +87,7 @@ int weir__family_of(const weir__source *src, const weir__family **out, weir_erro
     for (size_t i = 0; i < FAMILIES; i++)
         if (is(table[i]->name, name) && !(gguf && table[i]->gguf)) {
             *out = table[i];
-            return WEIR_OK;
+            return gguf ? check_experts(src, name, error) : WEIR_OK;
         }
     return refuse(src, name, error);
 }

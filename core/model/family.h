@@ -43,6 +43,9 @@ typedef struct weir__tensor_row {
     const char *gguf, *hf;
 } weir__tensor_row;
 
+/* Formats in which a setting must be there: bits 1 << enum weir__format. */
+enum { WEIR__NEEDED_GGUF = 1 << WEIR__FORMAT_GGUF, WEIR__NEEDED = WEIR__NEEDED_GGUF | 1 << WEIR__FORMAT_SAFETENSORS };
+
 typedef struct weir__name {
     const char *name;
     int value;
@@ -57,14 +60,19 @@ typedef struct weir__setting {
         WEIR__SET_REAL,     /* double */
         WEIR__SET_FLAG,     /* bool */
         WEIR__SET_NAME,     /* int32_t, one of `names` */
-        WEIR__SET_ELSEWHERE /* read by code of its own */
+        WEIR__SET_ELSEWHERE /* read by code of its own, or of no meaning to the family */
     } kind;
     uint16_t offset;         /* in weir__config */
-    bool needed;             /* absent: EFORMAT */
+    uint8_t needed;          /* formats, WEIR__NEEDED: absent there is EFORMAT */
     bool nullable;           /* config.json's null sets 0; else it is as if the key were absent */
     double min, max;         /* of numbers */
     const weir__name *names; /* ends with NULL */
 } weir__setting;
+
+extern const weir__name weir__activations[];
+/* A row of every family: under which key config.json says the activation. */
+#define WEIR__ACTIVATION(key)                                                                                                              \
+    { .hf = key, .kind = WEIR__SET_NAME, .offset = WEIR__AT(activation), .names = weir__activations }
 
 #define WEIR__AT(field) ((uint16_t)offsetof(weir__config, field))
 
@@ -83,6 +91,9 @@ typedef struct weir__family {
 } weir__family;
 
 extern const weir__family weir__llama, weir__mistral, weir__qwen2, weir__qwen3, weir__phi3, weir__gemma2;
+
+/* EFORMAT: a tensor that a family needs is not there. Names the file or folder of the tensors. */
+int weir__tensor_missing(const weir__source *src, const char *name, weir_error **error);
 
 /* The names of all families, for an error. */
 void weir__family_names(char *to, size_t room);
@@ -133,6 +144,22 @@ void weir__config_fini(weir_system *s, weir__config *c);
 /* Setting i of the decoder's and the family's; NULL beyond the last. */
 const weir__setting *weir__family_setting(const weir__family *f, size_t i);
 
+/* A value as it is shown in errors. */
+const char *weir__value_shown(const weir__value *v, char *to, size_t size);
+
+/* ---- config_check.c ---- */
+
+/* Whether the head is the embedding table: if there is no other one; or if config.json says so and lm_head.weight has the same bytes, as in transformers.
+ * Sets tied and own_head. EIO, EFORMAT, ENOMEM. */
+int weir__config_head(const weir__source *src, weir__config *c, weir_error **error);
+/* The text that tells of own_head. */
+#define WEIR__OWN_HEAD                                                                                                                     \
+    "tie_word_embeddings is true, but tensor \"lm_head.weight\" is not the embedding table: it is the head, and nothing is tied"
+/* config.json's eos_token_id is a number or a list of numbers. EFORMAT. */
+int weir__config_ends(const weir__source *src, weir_error **error);
+/* One of them that no row of the vocabulary has; false: there is none. */
+bool weir__config_end_outside(const weir__source *src, const weir__config *c, int64_t *id);
+
 /* ---- settings_write.c ---- */
 
 /* Calls fn with every setting of a config that is read from a file, under the key that files of `format` have it; NULL stands for config.json's null. A layer's
@@ -148,7 +175,8 @@ bool weir__rope_guess(weir__config *c);
 /* How much longer yarn makes the scores: Peng et al. 2023, equation 22. */
 double weir__yarn_magnitude(double factor, double mscale);
 
-/* Which layers are local, if there is a window: those that config.json's layer_types says, else those for which `local` is true (NULL: all). */
+/* Which layers are local, if there is a window: those that config.json's layer_types says, else those for which `local` is true. NULL: all layers are alike, and a
+ * list that says something else is refused. EFORMAT, EUNSUPPORTED. layer_types.c */
 int weir__config_layers(const weir__source *src, weir__config *c, bool (*local)(const weir__config *c, int32_t layer), weir_error **error);
 /* The rotary embedding from c->rope_config, dimensions of a head and, in GGUF, tensor rope_freqs.weight. */
 int weir__config_rope(const weir__source *src, weir__config *c, weir_error **error);

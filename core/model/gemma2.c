@@ -18,6 +18,7 @@ static void defaults(weir__config *c, enum weir__format format) {
     c->attention_softcap = 50;
     c->logit_softcap = 30;
     c->norm_add = hf ? 1 : 0;
+    c->kv_heads = hf ? 4 : 0;
     c->head_dim = hf ? 256 : 0;
     c->query_scalar = hf ? 256 : 0;
 }
@@ -36,6 +37,8 @@ static int finish(const weir__source *src, weir__config *c, weir_error **error) 
 }
 
 static const weir__setting settings[] = {
+    WEIR__ACTIVATION("hidden_activation"),
+    {.hf = "hidden_act", .kind = WEIR__SET_ELSEWHERE}, /* published files have it beside the one that counts */
     {.gguf = "attention.sliding_window",
      .hf = "sliding_window",
      .kind = WEIR__SET_INT,

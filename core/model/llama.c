@@ -16,6 +16,7 @@ static int finish(const weir__source *src, weir__config *c, weir_error **error) 
 }
 
 static const weir__setting settings[] = {
+    WEIR__ACTIVATION("hidden_act"),
     {.gguf = "attention.sliding_window", .kind = WEIR__SET_INT, .offset = WEIR__AT(window), .max = 1 << 30},
     {.hf = "attention_bias", .kind = WEIR__SET_FLAG, .offset = WEIR__AT(attention_bias)},
     {.hf = "mlp_bias", .kind = WEIR__SET_FLAG, .offset = WEIR__AT(mlp_bias)},

@@ -2,7 +2,7 @@
 #include "family.h"
 
 static void defaults(weir__config *c, enum weir__format format) {
-    (void)format;
+    c->kv_heads = format == WEIR__FORMAT_SAFETENSORS ? 8 : 0;
     c->context = 131072;
     c->window = 4096;
 }
@@ -12,6 +12,7 @@ static int finish(const weir__source *src, weir__config *c, weir_error **error) 
 }
 
 static const weir__setting settings[] = {
+    WEIR__ACTIVATION("hidden_act"),
     {.gguf = "attention.sliding_window",
      .hf = "sliding_window",
      .kind = WEIR__SET_INT,

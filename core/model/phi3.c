@@ -4,6 +4,7 @@
 static void defaults(weir__config *c, enum weir__format format) {
     (void)format;
     c->context = 4096;
+    c->norm_eps = 1e-5;
 }
 
 static int finish(const weir__source *src, weir__config *c, weir_error **error) {
@@ -17,6 +18,7 @@ static int finish(const weir__source *src, weir__config *c, weir_error **error) 
 
 /* original_max_position_embeddings belongs to longrope; at the top of config.json and without scaling it changes nothing. */
 static const weir__setting settings[] = {
+    WEIR__ACTIVATION("hidden_act"),
     {.gguf = "attention.sliding_window",
      .hf = "sliding_window",
      .kind = WEIR__SET_INT,

@@ -7,16 +7,28 @@ static const char *path_of(const weir__checkpoint *c) {
     return weir__source_path(weir__checkpoint_source(c));
 }
 
+/* A shape in the order of the file: safetensors has the row length last, GGUF first. */
+static void show_shape(const weir__checkpoint *c, const int64_t *dims, unsigned n, char *to, size_t room) {
+    bool gguf = weir__source_format(weir__checkpoint_source(c)) == WEIR__FORMAT_GGUF;
+    size_t used = 0;
+    for (unsigned i = 0; i < n; i++)
+        used += (size_t)snprintf(to + used, room - used, "%s%lld", i ? " x " : "", (long long)dims[gguf ? i : n - 1 - i]);
+    if (n == 0)
+        snprintf(to, room, "a scalar");
+}
+
 static int shape_error(const weir__checkpoint *c, const weir__tensor *t, int64_t n, int64_t k, weir_error **error) {
-    char found[96];
-    int used = 0;
-    for (unsigned i = 0; i < t->n_dims; i++)
-        used += snprintf(found + used, sizeof found - (size_t)used, "%s%lld", i ? " x " : "", (long long)t->dims[i]);
-    if (n)
-        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is %s, wanted %lld x %lld", path_of(c), (int)t->name.size, t->name.data,
-                         found, (long long)k, (long long)n);
-    return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is %s, wanted %lld", path_of(c), (int)t->name.size, t->name.data, found,
-                     (long long)k);
+    char found[96], wanted[48];
+    show_shape(c, t->dims, t->n_dims, found, sizeof found);
+    show_shape(c, (int64_t[2]){k, n}, n ? 2 : 1, wanted, sizeof wanted);
+    return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%.*s\" is %s, wanted %s", path_of(c), (int)t->name.size, t->name.data, found,
+                     wanted);
+}
+
+/* GGUF may leave out dimensions of 1 at the end; safetensors has exactly those that are meant, and a leading 1 is another shape, as it is to PyTorch. */
+static bool fits(const weir__checkpoint *c, const weir__tensor *t, int64_t n, int64_t k) {
+    bool gguf = weir__source_format(weir__checkpoint_source(c)) == WEIR__FORMAT_GGUF;
+    return t->dims[0] == k && t->dims[1] == (n ? n : 1) && t->dims[2] == 1 && t->dims[3] == 1 && (gguf || t->n_dims == (n ? 2 : 1));
 }
 
 static bool is_float(int type) {
@@ -44,9 +56,9 @@ int weir__plan_add(const weir__checkpoint *c, weir__unit_plan *p, const weir__te
                    const char *name, weir_error **error) {
     const weir__tensor *t = weir__source_find(weir__checkpoint_source(c), name);
     if (!t)
-        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" is missing", path_of(c), name);
-    if (t->dims[0] != want->k || t->dims[1] != (want->vector ? 1 : rows) || t->dims[2] != 1 || t->dims[3] != 1)
-        return shape_error(c, t, rows, want->k, error);
+        return weir__tensor_missing(weir__checkpoint_source(c), name, error);
+    if (!fits(c, t, want->vector ? 0 : rows, want->k))
+        return shape_error(c, t, want->vector ? 0 : rows, want->k, error);
     int code = check_type(c, t, want->vector, error);
     if (code)
         return code;

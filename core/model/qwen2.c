@@ -4,7 +4,7 @@
 #include "qwen.h"
 
 static void defaults(weir__config *c, enum weir__format format) {
-    (void)format;
+    c->kv_heads = format == WEIR__FORMAT_SAFETENSORS ? 32 : 0;
     c->context = 32768;
     c->window = 4096;
     c->window_first = 28;

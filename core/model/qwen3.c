@@ -2,6 +2,7 @@
 #include "qwen.h"
 
 const weir__setting weir__qwen_settings[WEIR__QWEN_SETTINGS] = {
+    WEIR__ACTIVATION("hidden_act"),
     {.hf = "sliding_window", .kind = WEIR__SET_INT, .offset = WEIR__AT(window), .max = 1 << 30, .nullable = true},
     {.hf = "use_sliding_window", .kind = WEIR__SET_FLAG, .offset = WEIR__AT(use_window)},
     {.hf = "max_window_layers", .kind = WEIR__SET_INT, .offset = WEIR__AT(window_first), .max = 1 << 30},
@@ -19,7 +20,7 @@ int weir__qwen_layers(const weir__source *src, weir__config *c, weir_error **err
 }
 
 static void defaults(weir__config *c, enum weir__format format) {
-    (void)format;
+    c->kv_heads = format == WEIR__FORMAT_SAFETENSORS ? 32 : 0;
     c->context = 32768;
     c->window = 4096;
     c->window_first = 28;

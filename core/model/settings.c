@@ -1,5 +1,5 @@
 /* settings.c: from a file's settings to a config, by the tables of all decoders and of the family. Every key is read, known to be harmless, or refused. */
-#include "family.h"
+#include "settings_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 /* ---- the settings of all decoders ---- */
 
-static const weir__name activations[] = {
+const weir__name weir__activations[] = {
     {"silu", WEIR_SILU},           {"swish", WEIR_SILU},         {"gelu_pytorch_tanh", WEIR_GELU_TANH},
     {"gelu_tanh", WEIR_GELU_TANH}, {"gelu_new", WEIR_GELU_TANH}, {NULL, 0},
 };
@@ -19,24 +19,24 @@ static const weir__name scalings[] = {
 #define INT(gguf, hf, field, needed, max)                                                                                                  \
     { gguf, hf, WEIR__SET_INT, WEIR__AT(field), needed, false, 1, max, NULL }
 #define REAL(gguf, hf, field, min, max)                                                                                                    \
-    { gguf, hf, WEIR__SET_REAL, WEIR__AT(field), false, false, min, max, NULL }
+    { gguf, hf, WEIR__SET_REAL, WEIR__AT(field), 0, false, min, max, NULL }
 #define ROPE(name) "rope_parameters." name " rope_scaling." name
 
 static const weir__setting decoder[] = {
-    INT("block_count", "num_hidden_layers", layers, true, WEIR_MAX_LAYERS),
-    INT("embedding_length", "hidden_size", width, true, WEIR_MAX_WIDTH),
-    INT("feed_forward_length", "intermediate_size", ffn, true, WEIR_MAX_WIDTH),
-    INT("attention.head_count", "num_attention_heads", heads, true, WEIR_MAX_WIDTH),
-    INT("attention.head_count_kv", "num_key_value_heads", kv_heads, false, WEIR_MAX_WIDTH),
-    INT("attention.key_length", "head_dim", head_dim, false, 1024),
-    INT("attention.value_length", NULL, value_dim, false, 1024),
-    INT("context_length", "max_position_embeddings", context, false, INT32_MAX),
-    INT("vocab_size", "vocab_size", vocab, false, WEIR_MAX_VOCAB),
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", WEIR__SET_REAL, WEIR__AT(norm_eps), true, false, 0, 1, NULL},
-    REAL("rope.freq_base", "rope_parameters.rope_theta rope_theta", rope_config.base, 1e-3, 1e12),
-    INT("rope.dimension_count", NULL, rope_config.dim, false, 1024),
-    REAL(NULL, "rope_parameters.partial_rotary_factor partial_rotary_factor", rope_config.partial, 0, 1),
-    {"rope.scaling.type", ROPE("rope_type") " " ROPE("type"), WEIR__SET_NAME, WEIR__AT(rope_config.type), false, false, 0, 0, scalings},
+    INT("block_count", "num_hidden_layers", layers, WEIR__NEEDED, WEIR_MAX_LAYERS),
+    INT("embedding_length", "hidden_size", width, WEIR__NEEDED, WEIR_MAX_WIDTH),
+    INT("feed_forward_length", "intermediate_size", ffn, WEIR__NEEDED, WEIR_MAX_WIDTH),
+    INT("attention.head_count", "num_attention_heads", heads, WEIR__NEEDED, WEIR_MAX_WIDTH),
+    {"attention.head_count_kv", "num_key_value_heads", WEIR__SET_INT, WEIR__AT(kv_heads), 0, true, 1, WEIR_MAX_WIDTH, NULL},
+    INT("attention.key_length", "head_dim", head_dim, 0, 1024),
+    INT("attention.value_length", NULL, value_dim, 0, 1024),
+    INT("context_length", "max_position_embeddings", context, 0, INT32_MAX),
+    INT("vocab_size", "vocab_size", vocab, 0, WEIR_MAX_VOCAB),
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", WEIR__SET_REAL, WEIR__AT(norm_eps), WEIR__NEEDED_GGUF, false, 0, 1, NULL},
+    REAL("rope.freq_base", ROPE("rope_theta") " rope_theta", rope_config.base, 1e-3, 1e12),
+    INT("rope.dimension_count", NULL, rope_config.dim, 0, 1024),
+    REAL(NULL, ROPE("partial_rotary_factor") " partial_rotary_factor", rope_config.partial, 0, 1),
+    {"rope.scaling.type", ROPE("rope_type") " " ROPE("type"), WEIR__SET_NAME, WEIR__AT(rope_config.type), 0, false, 0, 0, scalings},
     REAL("rope.scaling.factor", ROPE("factor"), rope_config.factor, 0, 1e6),
     REAL("rope.scale_linear", NULL, rope_config.linear, 0, 1e6),
     REAL("rope.scaling.original_context_length", ROPE("original_max_position_embeddings"), rope_config.original, 0, 1e9),
@@ -47,10 +47,10 @@ static const weir__setting decoder[] = {
     REAL("rope.scaling.attn_factor", ROPE("attention_factor"), rope_config.attention, 0, 1e6),
     REAL(NULL, ROPE("mscale"), rope_config.mscale, 0, 1e6),
     REAL(NULL, ROPE("mscale_all_dim"), rope_config.mscale_all_dim, 0, 1e6),
-    {NULL, ROPE("truncate"), WEIR__SET_FLAG, WEIR__AT(rope_config.truncate), false, false, 0, 0, NULL},
-    {NULL, "hidden_act hidden_activation", WEIR__SET_NAME, WEIR__AT(activation), false, false, 0, 0, activations},
-    {NULL, "tie_word_embeddings", WEIR__SET_FLAG, WEIR__AT(tied), false, false, 0, 0, NULL},
-    {NULL, "layer_types", WEIR__SET_ELSEWHERE, 0, false, false, 0, 0, NULL},
+    {NULL, ROPE("truncate"), WEIR__SET_FLAG, WEIR__AT(rope_config.truncate), 0, false, 0, 0, NULL},
+    {NULL, "tie_word_embeddings", WEIR__SET_FLAG, WEIR__AT(tied), 0, false, 0, 0, NULL},
+    {NULL, "eos_token_id", WEIR__SET_ELSEWHERE, 0, 0, false, 0, 0, NULL},
+    {NULL, "layer_types", WEIR__SET_ELSEWHERE, 0, 0, false, 0, 0, NULL},
 };
 enum { DECODER = sizeof decoder / sizeof *decoder };
 
@@ -58,42 +58,20 @@ const weir__setting *weir__family_setting(const weir__family *f, size_t i) {
     return i < DECODER ? &decoder[i] : i < DECODER + f->n_settings ? &f->settings[i - DECODER] : NULL;
 }
 
-/* Keys that change nothing when a model is run: training, dropout, what the checkpoint is called, how transformers keeps it. */
-static const char harmless_hf[] =
-    " architectures model_type transformers_version torch_dtype dtype _name_or_path name_or_path use_cache initializer_range "
-    "attention_dropout"
-    " hidden_dropout hidden_dropout_prob attention_probs_dropout_prob embd_pdrop resid_pdrop attn_pdrop dropout classifier_dropout "
-    "bos_token_id"
-    " eos_token_id pad_token_id sep_token_id cls_token_id unk_token_id decoder_start_token_id auto_map pretraining_tp "
-    "gradient_checkpointing"
-    " cache_implementation attn_implementation _attn_implementation _attn_implementation_autoset output_attentions output_hidden_states "
-    "return_dict"
-    " torchscript problem_type finetuning_task id2label label2id task_specific_params unsloth_fixed unsloth_version transformers.js_config"
-    " keys_to_ignore_at_inference chunk_size_feed_forward ";
-static const char harmless_gguf[] = " rope.scaling.finetuned attention.causal tensor_data_layout ";
-
 /* ---- one setting ---- */
 
-typedef struct reader {
-    const weir__source *src;
-    const weir__family *family;
-    weir__config *config;
-    bool gguf;
-    char prefix[64]; /* "llama." of GGUF's keys */
-} reader;
-
-/* The next of the names separated by spaces, as the file's key; false: no more. */
-static bool next_key(const reader *r, const char **at, char *key, size_t size) {
-    size_t n = strcspn(*at, " ");
-    if (!n)
-        return false;
-    snprintf(key, size, "%s%.*s", r->prefix, (int)n, *at);
-    *at += n + ((*at)[n] == ' ');
-    return true;
+/* The next of the names separated by spaces, as the file's key; false: no more. Names in the object that does not count are passed over. */
+static bool next_key(const weir__settings *r, const char **at, char *key, size_t size) {
+    for (size_t n; (n = strcspn(*at, " ")) > 0;) {
+        snprintf(key, size, "%s%.*s", r->prefix, (int)n, *at);
+        *at += n + ((*at)[n] == ' ');
+        if (!weir__settings_passed_over(r, key))
+            return true;
+    }
+    return false;
 }
 
-/* A value as it is shown in errors. */
-static const char *shown(const weir__value *v, char *to, size_t size) {
+const char *weir__value_shown(const weir__value *v, char *to, size_t size) {
     switch (v->kind) {
     case WEIR__BOOLEAN:
         return v->integer ? "true" : "false";
@@ -118,18 +96,19 @@ static const char *shown(const weir__value *v, char *to, size_t size) {
     }
 }
 
-static int wrong(const reader *r, const char *key, const weir__value *v, int code, const char *wanted, weir_error **error) {
+static int wrong(const weir__settings *r, const char *key, const weir__value *v, int code, const char *wanted, weir_error **error) {
     char found[96];
     return weir_fail(error, code, "%s: key \"%s\": found %s, wanted %s", weir__source_settings_path(r->src), key,
-                     shown(v, found, sizeof found), wanted);
+                     weir__value_shown(v, found, sizeof found), wanted);
 }
 
-static int store_number(const reader *r, const weir__setting *s, const char *key, const weir__value *v, void *to, weir_error **error) {
+static int store_number(const weir__settings *r, const weir__setting *s, const char *key, const weir__value *v, void *to,
+                        weir_error **error) {
     char wanted[80];
     bool whole = s->kind == WEIR__SET_INT, number = v->kind == WEIR__INTEGER || v->kind == WEIR__REAL;
     if (!number || !(v->real >= s->min && v->real <= s->max) || (whole && v->real != floor(v->real))) {
         if (whole)
-            snprintf(wanted, sizeof wanted, "%.0f to %.0f", s->min, s->max);
+            snprintf(wanted, sizeof wanted, "a whole number from %.0f to %.0f", s->min, s->max);
         else
             snprintf(wanted, sizeof wanted, "a number from %g to %g", s->min, s->max);
         return wrong(r, key, v, WEIR_EFORMAT, wanted, error);
@@ -141,7 +120,8 @@ static int store_number(const reader *r, const weir__setting *s, const char *key
     return WEIR_OK;
 }
 
-static int store_name(const reader *r, const weir__setting *s, const char *key, const weir__value *v, int32_t *to, weir_error **error) {
+static int store_name(const weir__settings *r, const weir__setting *s, const char *key, const weir__value *v, int32_t *to,
+                      weir_error **error) {
     char wanted[160] = "";
     for (const weir__name *n = s->names; n->name; n++) {
         if (v->kind == WEIR__TEXT && v->text.size == strlen(n->name) && memcmp(v->text.data, n->name, v->text.size) == 0) {
@@ -154,7 +134,7 @@ static int store_name(const reader *r, const weir__setting *s, const char *key, 
     return wrong(r, key, v, v->kind == WEIR__TEXT ? WEIR_EUNSUPPORTED : WEIR_EFORMAT, wanted, error);
 }
 
-static int store(const reader *r, const weir__setting *s, const char *key, const weir__value *v, weir_error **error) {
+static int store(const weir__settings *r, const weir__setting *s, const char *key, const weir__value *v, weir_error **error) {
     char *to = (char *)r->config + s->offset;
     switch (s->kind) {
     case WEIR__SET_FLAG:
@@ -180,7 +160,7 @@ static void set_zero(const weir__setting *s, weir__config *c) {
 }
 
 /* The first of the setting's keys that the file has. */
-static int read_setting(const reader *r, const weir__setting *s, weir_error **error) {
+static int read_setting(const weir__settings *r, const weir__setting *s, weir_error **error) {
     const char *names = r->gguf ? s->gguf : s->hf;
     char key[WEIR_GGUF_MAX_NAME], first[WEIR_GGUF_MAX_NAME] = "";
     if (!names)
@@ -195,62 +175,16 @@ static int read_setting(const reader *r, const weir__setting *s, weir_error **er
         else if (v.kind != WEIR__ABSENT && v.kind != WEIR__NULL)
             return store(r, s, key, &v, error);
     }
-    return s->needed ? weir_fail(error, WEIR_EFORMAT, "%s: key \"%s\": not found, but needed", weir__source_settings_path(r->src), first)
-                     : WEIR_OK;
+    return s->needed >> weir__source_format(r->src) & 1
+               ? weir_fail(error, WEIR_EFORMAT, "%s: key \"%s\": not found, but needed", weir__source_settings_path(r->src), first)
+               : WEIR_OK;
 }
 
-static int read_table(const reader *r, const weir__setting *table, size_t n, weir_error **error) {
+static int read_table(const weir__settings *r, const weir__setting *table, size_t n, weir_error **error) {
     int code = WEIR_OK;
     for (size_t i = 0; i < n && !code; i++)
         code = read_setting(r, &table[i], error);
     return code;
-}
-
-/* ---- keys that are not read ---- */
-
-static bool has_word(const char *words, const char *word) {
-    size_t n = strlen(word);
-    for (const char *at = words; at && (at = strstr(at, word)); at += n)
-        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == 0))
-            return true;
-    return false;
-}
-
-static bool known(const reader *r, const char *key) {
-    const weir__setting *s;
-    for (size_t i = 0; (s = weir__family_setting(r->family, i)); i++)
-        if (has_word(r->gguf ? s->gguf : s->hf, key))
-            return true;
-    return has_word(r->gguf ? harmless_gguf : harmless_hf, key);
-}
-
-/* A part of a harmless object, such as id2label. */
-static bool inside_harmless(const char *key) {
-    char outer[64];
-    const char *dot = strchr(key, '.');
-    if (!dot || (size_t)(dot - key) >= sizeof outer)
-        return false;
-    snprintf(outer, sizeof outer, "%.*s", (int)(dot - key), key);
-    return has_word(harmless_hf, outer);
-}
-
-/* Switched off: nothing, false, zero, an empty list. */
-static bool is_off(const weir__value *v) {
-    return v->kind == WEIR__ABSENT || v->kind == WEIR__NULL ||
-           ((v->kind == WEIR__BOOLEAN || v->kind == WEIR__INTEGER) && v->integer == 0) || (v->kind == WEIR__REAL && v->real == 0) ||
-           (v->kind == WEIR__LIST && v->count == 0) || v->kind == WEIR__MAP;
-}
-
-static int check_key(void *data, const char *key, const weir__value *v, weir_error **error) {
-    const reader *r = data;
-    char found[96];
-    size_t n = strlen(r->prefix);
-    if (r->gguf && strncmp(key, r->prefix, n) != 0)
-        return WEIR_OK;
-    if (is_off(v) || known(r, key + n) || (!r->gguf && inside_harmless(key)))
-        return WEIR_OK;
-    return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is %s: weir has no such setting for \"%s\"", weir__source_settings_path(r->src), key,
-                     shown(v, found, sizeof found), r->family->name);
 }
 
 /* ---- what follows from the settings ---- */
@@ -262,12 +196,12 @@ bool weir__gguf_has(const weir__source *src, const char *name) {
 }
 
 /* The name under which the file has a setting, for errors. */
-static const char *name_of(const reader *r, const char *gguf, const char *hf, char *to, size_t size) {
+static const char *name_of(const weir__settings *r, const char *gguf, const char *hf, char *to, size_t size) {
     snprintf(to, size, "%s%s", r->prefix, r->gguf ? gguf : hf);
     return to;
 }
 
-static int check_heads(const reader *r, weir_error **error) {
+static int check_heads(const weir__settings *r, weir_error **error) {
     weir__config *c = r->config;
     char heads[96], other[96];
     name_of(r, "attention.head_count", "num_attention_heads", heads, sizeof heads);
@@ -289,12 +223,12 @@ static int check_heads(const reader *r, weir_error **error) {
     return WEIR_OK;
 }
 
-static int check_vocab(const reader *r, weir_error **error) {
+static int check_vocab(const weir__settings *r, weir_error **error) {
     weir__config *c = r->config;
     const char *name = r->gguf ? "token_embd.weight" : "model.embed_tokens.weight", *path = weir__source_settings_path(r->src);
     const weir__tensor *t = weir__source_find(r->src, name);
     if (!t)
-        return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" is missing", path, name);
+        return weir__tensor_missing(r->src, name, error);
     if (t->dims[1] > WEIR_MAX_VOCAB)
         return weir_fail(error, WEIR_EFORMAT, "%s: tensor \"%s\" has %lld rows, at most %d are supported", path, name,
                          (long long)t->dims[1], WEIR_MAX_VOCAB);
@@ -302,53 +236,29 @@ static int check_vocab(const reader *r, weir_error **error) {
         return weir_fail(error, WEIR_EFORMAT, "%s: %svocab_size is %d, tensor \"%s\" has %lld rows", path, r->prefix, c->vocab, name,
                          (long long)t->dims[1]);
     c->vocab = (int32_t)t->dims[1];
-    c->tied = c->tied || !weir__source_find(r->src, r->gguf ? "output.weight" : "lm_head.weight");
-    if (r->gguf)
-        c->tied = !weir__source_find(r->src, "output.weight");
-    return WEIR_OK;
-}
-
-int weir__config_layers(const weir__source *src, weir__config *c, bool (*local)(const weir__config *c, int32_t layer), weir_error **error) {
-    weir__value types = {0}, v;
-    if (weir__source_format(src) == WEIR__FORMAT_SAFETENSORS)
-        weir__source_get(src, "layer_types", &types);
-    if (types.kind == WEIR__LIST && types.count != (uint64_t)c->layers)
-        return weir_fail(error, WEIR_EFORMAT, "%s: layer_types has %llu elements, num_hidden_layers is %d", weir__source_settings_path(src),
-                         (unsigned long long)types.count, c->layers);
-    for (int32_t i = 0; i < c->layers; i++) {
-        bool is = !local || local(c, i);
-        if (types.kind == WEIR__LIST) {
-            static const char sliding[] = "sliding_attention", full[] = "full_attention";
-            weir__source_element(src, "layer_types", (uint64_t)i, &v);
-            is = v.kind == WEIR__TEXT && v.text.size == sizeof sliding - 1 && memcmp(v.text.data, sliding, v.text.size) == 0;
-            if (!is && !(v.kind == WEIR__TEXT && v.text.size == sizeof full - 1 && memcmp(v.text.data, full, v.text.size) == 0)) {
-                char found[96];
-                return weir_fail(error, WEIR_EUNSUPPORTED,
-                                 "%s: layer_types of layer %d is %s, wanted \"full_attention\" or \"sliding_attention\"",
-                                 weir__source_settings_path(src), i, shown(&v, found, sizeof found));
-            }
-        }
-        if (is && c->window > 0)
-            c->local[i / 64] |= UINT64_C(1) << i % 64;
-    }
     return WEIR_OK;
 }
 
 int weir__config_read(const weir__source *src, const weir__family *f, weir__config *c, weir_error **error) {
-    reader r = {src, f, c, weir__source_format(src) == WEIR__FORMAT_GGUF, ""};
+    weir__settings r = {src, f, c, weir__source_format(src) == WEIR__FORMAT_GGUF, "", false};
     if (r.gguf)
         snprintf(r.prefix, sizeof r.prefix, "%s.", f->name);
-    *c = (weir__config){.rope_config = {.type = -1, .base = 10000, .partial = 1, .truncate = true}};
+    *c = (weir__config){.norm_eps = 1e-6, .rope_config = {.type = -1, .base = 10000, .partial = 1, .truncate = true}};
     f->defaults(c, weir__source_format(src));
+    weir__settings_begin(&r);
     int code = read_table(&r, decoder, DECODER, error);
     if (!code)
         code = read_table(&r, f->settings, f->n_settings, error);
     if (!code)
-        code = weir__source_each(src, check_key, &r, error);
+        code = weir__settings_check_keys(&r, error);
     if (!code)
         code = check_heads(&r, error);
     if (!code)
         code = check_vocab(&r, error);
+    if (!code)
+        code = weir__config_head(src, c, error);
+    if (!code)
+        code = weir__config_ends(src, error);
     if (!code)
         code = weir__config_rope(src, c, error);
     if (!code && f->finish)

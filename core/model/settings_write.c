@@ -12,10 +12,8 @@ static void alternative(const char *names, int i, char *to, size_t size) {
     snprintf(to, size, "%.*s", (int)strcspn(at, " "), at);
 }
 
-/* Of config.json's spellings the older one of the rotary settings, which every reader knows, and the first one of others; gemma's name for its activation. */
-static int choice(const weir__setting *s, const weir__config *c) {
-    if (s->offset == WEIR__AT(activation))
-        return c->activation == WEIR_GELU_TANH;
+/* Of config.json's spellings the older one of the rotary settings, which every reader knows, and the first one of others. */
+static int choice(const weir__setting *s) {
     return strchr(s->hf, '.') ? 99 : 0;
 }
 
@@ -78,7 +76,7 @@ void weir__config_emit(const weir__family *f, const weir__config *c, enum weir__
         weir__value v;
         if (!names || s->kind == WEIR__SET_ELSEWHERE || !value_of(s, c, gguf, &v))
             continue;
-        alternative(names, gguf ? 0 : choice(s, c), name, sizeof name);
+        alternative(names, gguf ? 0 : choice(s), name, sizeof name);
         snprintf(key, sizeof key, "%s%s%s", gguf ? (f->gguf ? f->gguf : f->name) : "", gguf ? "." : "", name);
         fn(data, key, &v);
     }

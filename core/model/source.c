@@ -139,7 +139,7 @@ int weir__source_vocab(const weir__source *src, weir__vocab_fn *fn, void *data, 
     return src->ops->vocab(src, fn, data, error);
 }
 int weir__source_tokenizer(const weir__source *src, weir__tokenizer **out, weir_error **error) {
-    weir__making making = {src->system, out};
+    weir__making making = {src->system, out, ""};
     *out = NULL;
     return weir__source_vocab(src, weir__make_tokenizer, &making, error);
 }

@@ -108,7 +108,7 @@ int weir__tokenizer_json_vocab(weir_system *s, const char *path, weir__vocab_fn 
 }
 
 int weir__tokenizer_json_open(weir_system *s, const char *path, weir__tokenizer **out, weir_error **error) {
-    weir__making making = {s, out};
+    weir__making making = {s, out, ""};
     *out = NULL;
     return weir__tokenizer_json_vocab(s, path, weir__make_tokenizer, &making, error);
 }

@@ -3,6 +3,8 @@
 
 #include "tokenizer_json_internal.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The value of a key, if it is there and not null. False: it is not, or *code says why. */
@@ -89,19 +91,21 @@ static int read_map(weir__build *b, const char *folder, weir__tokenizer_settings
     return code;
 }
 
-/* An id, or a list of ids. */
+/* An id, or a list of ids; those of the first file that has any are kept, those of a later one must be ids. */
 static int read_ends(weir__build *b, weir__json at, weir__tokenizer_settings *t, weir_error **error) {
     enum { MOST = 256 };
     int64_t id;
-    t->ends = weir__build_alloc(b, MOST * sizeof *t->ends);
-    if (!t->ends)
+    bool list = weir__json_peek(&at) == WEIR__JSON_ARRAY, keep = !t->ends;
+    if (keep && !(t->ends = weir__build_alloc(b, MOST * sizeof *t->ends)))
         return weir_fail(error, WEIR_ENOMEM, "%s: eos_token_id", at.source);
-    bool list = weir__json_peek(&at) == WEIR__JSON_ARRAY;
     if (list)
         weir__json_array(&at);
-    while (t->n_ends < MOST && (!list || weir__json_next(&at)) && weir__json_int(&at, &id)) {
-        if (id >= 0 && id < WEIR_MAX_VOCAB)
+    while ((!list || weir__json_next(&at)) && weir__json_int(&at, &id)) {
+        bool may_be = id >= 0 && id < WEIR_MAX_VOCAB;
+        if (keep && may_be && t->n_ends < MOST)
             t->ends[t->n_ends++] = (int32_t)id;
+        if (keep && !may_be && t->outside == 0)
+            t->outside = id;
         if (!list)
             break;
     }
@@ -114,7 +118,9 @@ static int read_ids(weir__build *b, const char *folder, const char *name, weir__
     int code = weir__text_file_try(b->system, folder, name, WEIR__MOST_SETTINGS, &f, error);
     if (!code && f.data) {
         weir__json_init(&j, f.path, f.data, f.size, error);
-        if (t->n_ends == 0 && get(j, "eos_token_id", &at, &code))
+        weir__json whole = j;
+        code = weir__json_finish(&whole);
+        if (get(j, "eos_token_id", &at, &code))
             code = read_ends(b, at, t, error);
         if (t->bos_id < 0 && get(j, "bos_token_id", &at, &code) && weir__json_peek(&at) == WEIR__JSON_NUMBER)
             code = weir__at_range(at, INT64_MIN, INT64_MAX, &t->bos_id);
@@ -131,6 +137,7 @@ int weir__tokenizer_settings_read(weir__build *b, const char *folder, weir__toke
     if ((code = read_config(b, folder, t, error)) || (code = read_map(b, folder, t, error)) ||
         (code = read_ids(b, folder, "generation_config.json", t, error)))
         return code;
+    t->generation = t->ends;
     return read_ids(b, folder, "config.json", t, error);
 }
 
@@ -167,12 +174,39 @@ static int set_after(weir__build *b, int32_t id, bool wanted, weir_error **error
     return WEIR_OK;
 }
 
+static void warn(weir__build *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void warn(weir__build *b, const char *format, ...) {
+    size_t used = strlen(b->warning);
+    va_list args;
+    va_start(args, format);
+    if (used)
+        used += (size_t)snprintf(b->warning + used, sizeof b->warning - used, "; ");
+    if (used < sizeof b->warning)
+        vsnprintf(b->warning + used, sizeof b->warning - used, format, args);
+    va_end(args);
+    b->v.warning = b->warning;
+}
+
+/* An end that the file names and the vocabulary has not. */
+static void look_for_ends(weir__build *b, const weir__tokenizer_settings *t) {
+    char shown[64];
+    int64_t outside = t->outside;
+    for (size_t i = 0; i < t->n_ends && outside == 0; i++)
+        if ((size_t)t->ends[i] >= b->v.size)
+            outside = t->ends[i];
+    if (outside != 0 && t->generation)
+        warn(b, "eos_token_id %lld of generation_config.json is outside of the vocabulary of %zu", (long long)outside, b->v.size);
+    if (t->eos.size > 0 && b->v.size > 0 && weir__build_find(b, t->eos.data, t->eos.size) < 0)
+        warn(b, "eos_token \"%s\" is no piece of the vocabulary", weir__quote(shown, sizeof shown, t->eos.data, t->eos.size));
+}
+
 int weir__tokenizer_settings_apply(weir__build *b, const weir__tokenizer_settings *t, weir_error **error) {
     weir__vocab *v = &b->v;
     int code = WEIR_OK;
     set_id(b, t->bos, t->bos_id, &v->bos);
     set_id(b, t->eos, t->n_ends > 0 ? t->ends[0] : -1, &v->eos);
     set_id(b, t->pad, -1, &v->pad);
+    look_for_ends(b, t);
     v->ends = t->ends;
     v->n_ends = t->n_ends;
     if (t->add_bos >= 0)

@@ -23,6 +23,8 @@ typedef struct weir__tokenizer_settings {
     weir__text_file config;     /* tokenizer_config.json */
     int32_t *ends;              /* ids that end a text, the first is the main one */
     size_t n_ends;
+    int64_t outside; /* the first that no vocabulary can have; 0: none */
+    bool generation; /* `ends` are generation_config.json's */
 } weir__tokenizer_settings;
 
 /* Reads them; strings and lists live as long as the build, `added` until _fini. */

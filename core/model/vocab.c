@@ -418,7 +418,7 @@ int weir__gguf_vocab(const weir__gguf *g, weir__vocab_fn *fn, void *data, weir_e
 }
 
 int weir__gguf_tokenizer(const weir__gguf *g, weir__tokenizer **out, weir_error **error) {
-    weir__making making = {g->system, out};
+    weir__making making = {g->system, out, ""};
     *out = NULL;
     return weir__gguf_vocab(g, weir__make_tokenizer, &making, error);
 }

@@ -1,6 +1,7 @@
 /* vocab_build.c: memory and lists of vocab_build.h. */
 #include "vocab_build.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct kept {
@@ -33,7 +34,8 @@ void *weir__build_alloc(weir__build *b, size_t n) {
 }
 
 int weir__make_tokenizer(void *making, const weir__vocab *v, weir_error **error) {
-    const weir__making *m = making;
+    weir__making *m = making;
+    snprintf(m->warning, sizeof m->warning, "%s", v->warning ? v->warning : "");
     return weir__tokenizer_new(m->system, v, m->out, error);
 }
 

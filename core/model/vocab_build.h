@@ -16,6 +16,7 @@ typedef int weir__vocab_fn(void *data, const weir__vocab *v, weir_error **error)
 typedef struct weir__making {
     weir_system *system;
     weir__tokenizer **out;
+    char warning[256]; /* result: what the vocabulary's files say that does not fit, "": nothing */
 } weir__making;
 int weir__make_tokenizer(void *making, const weir__vocab *v, weir_error **error);
 
@@ -31,7 +32,8 @@ typedef struct weir__build {
     weir__step normaliser[WEIR__MOST_STEPS], pretokeniser[WEIR__MOST_STEPS], decoder[WEIR__MOST_STEPS];
     int32_t before[WEIR__MOST_BOUNDS], after[WEIR__MOST_BOUNDS];
     int32_t *ends;
-    void *kept; /* a chain of all memory */
+    char warning[256]; /* v.warning, if there is one */
+    void *kept;        /* a chain of all memory */
 } weir__build;
 
 /* Nothing yet; no special ids. */

@@ -99,7 +99,8 @@ typedef struct weir__merge_pair {
 } weir__merge_pair;
 
 typedef struct weir__vocab {
-    const char *source; /* file name for errors */
+    const char *source;  /* file name for errors */
+    const char *warning; /* what its files say that does not fit; NULL: nothing */
     enum weir__model_kind model;
     size_t size;                /* highest id + 1, added tokens included */
     const weir__string *pieces; /* [size]; an id that has none: empty, kind UNUSED */

@@ -149,8 +149,10 @@ static void a_tensor_that_no_unit_uses_is_refused(void **state) {
 
 static void gguf_A15_a_head_count_of_zero_is_refused(void **state) {
     (void)state;
-    refused_file(WEIR_EFORMAT, key("llama.attention.head_count", 0), "\"llama.attention.head_count\"", "found 0", "wanted 1 to");
-    refused_file(WEIR_EFORMAT, key("llama.attention.head_count_kv", 0), "\"llama.attention.head_count_kv\"", "found 0", "wanted 1 to");
+    refused_file(WEIR_EFORMAT, key("llama.attention.head_count", 0), "\"llama.attention.head_count\"", "found 0",
+                 "wanted a whole number from 1 to");
+    refused_file(WEIR_EFORMAT, key("llama.attention.head_count_kv", 0), "\"llama.attention.head_count_kv\"", "found 0",
+                 "wanted a whole number from 1 to");
 }
 
 static void gguf_A15_kv_heads_must_divide_the_heads(void **state) {
@@ -168,8 +170,9 @@ static void gguf_A15_more_heads_than_width_is_refused(void **state) {
 
 static void gguf_A15_a_huge_block_count_is_refused(void **state) {
     (void)state;
-    refused_file(WEIR_EFORMAT, key("llama.block_count", UINT32_MAX), "\"llama.block_count\"", "found 4294967295", "wanted 1 to 1024");
-    refused_file(WEIR_EFORMAT, key("llama.block_count", 0), "\"llama.block_count\"", "found 0", "wanted 1 to 1024");
+    refused_file(WEIR_EFORMAT, key("llama.block_count", UINT32_MAX), "\"llama.block_count\"", "found 4294967295",
+                 "wanted a whole number from 1 to 1024");
+    refused_file(WEIR_EFORMAT, key("llama.block_count", 0), "\"llama.block_count\"", "found 0", "wanted a whole number from 1 to 1024");
     refused_file(WEIR_EFORMAT, key("llama.block_count", WEIR_MAX_LAYERS), "\"blk.2.attn_norm.weight\"", "missing");
 }
 
@@ -201,10 +204,14 @@ static void biases_are_all_there_or_none(void **state) {
 
 static void a_setting_that_is_not_known_is_refused_by_name_and_value(void **state) {
     (void)state;
-    refused_file(WEIR_EUNSUPPORTED, key("llama.expert_count", 8), "llama.expert_count is 8");
     refused_file(WEIR_EUNSUPPORTED, key("llama.attention.clamp_kqv", 3), "llama.attention.clamp_kqv is 3");
     refused_file(WEIR_EUNSUPPORTED, key_text("llama.rope.scaling.type", "longrope"), "\"llama.rope.scaling.type\"", "found \"longrope\"",
                  "\"yarn\"");
+}
+
+static void a_mixture_of_experts_is_refused_by_what_it_is(void **state) {
+    (void)state;
+    refused_file(WEIR_EUNSUPPORTED, key("llama.expert_count", 8), "\"llama\" with llama.expert_count 8 is a mixture of experts");
 }
 
 static void rotary_factors_must_fit(void **state) {
@@ -252,6 +259,7 @@ int main(void) {
         cmocka_unit_test(an_unknown_architecture_is_refused),
         cmocka_unit_test(biases_are_all_there_or_none),
         cmocka_unit_test(a_setting_that_is_not_known_is_refused_by_name_and_value),
+        cmocka_unit_test(a_mixture_of_experts_is_refused_by_what_it_is),
         cmocka_unit_test(rotary_factors_must_fit),
         cmocka_unit_test(rope_scaling_of_none_is_accepted),
         cmocka_unit_test(without_memory_nothing_is_opened),

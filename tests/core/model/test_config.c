@@ -72,6 +72,31 @@ static void yarn_without_a_factor_goes_from_the_original_context(void **state) {
     same(c.rope_scale, 0.1 * log(8) + 1);
 }
 
+static int32_t kv_heads(const char *family, const char *key) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"model_type\":\"%s\",\"hidden_size\":256,\"num_hidden_layers\":1,\"num_attention_heads\":64,\"intermediate_size\":8,%s"
+             "\"vocab_size\":1,\"tie_word_embeddings\":true}",
+             family, key);
+    folder_text("config.json", text);
+    write_safetensors(folder_path("model.safetensors"),
+                      "{\"model.embed_tokens.weight\":{\"dtype\":\"F16\",\"shape\":[1,256],\"data_offsets\":[0,512]}}", 512);
+    return config_of(folder).kv_heads;
+}
+
+static void kv_heads_that_are_missing_are_the_familys(void **state) {
+    (void)state;
+    const struct {
+        const char *family;
+        int32_t heads;
+    } rows[] = {{"llama", 64}, {"phi3", 64}, {"mistral", 8}, {"gemma2", 4}, {"qwen2", 32}, {"qwen3", 32}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(kv_heads(rows[i].family, ""), rows[i].heads);
+        assert_int_equal(kv_heads(rows[i].family, "\"num_key_value_heads\":null,"), 64);
+        assert_int_equal(kv_heads(rows[i].family, "\"num_key_value_heads\":16,"), 16);
+    }
+}
+
 static void put_sizes(weir__gguf_writer *w, const char *family, uint32_t layers, uint32_t width, uint32_t heads) {
     char key[64];
     const struct {
@@ -134,6 +159,7 @@ int main(void) {
         TEST(yarn_scales_by_a_given_factor_instead),
         TEST(yarn_scales_by_the_ratio_of_both_mscales),
         TEST(yarn_without_a_factor_goes_from_the_original_context),
+        TEST(kv_heads_that_are_missing_are_the_familys),
         TEST(yarn_of_gguf_multiplies_its_factors),
         TEST(gemma2_of_27b_divides_scores_by_the_root_of_width_over_heads),
     };

@@ -40,7 +40,7 @@ static int with_vocab(const char *path, weir__vocab_fn *fn, void *data, weir_err
 static weir__tokenizer *load(const char *path) {
     weir__tokenizer *t = NULL;
     weir_error *error = NULL;
-    if (with_vocab(path, weir__make_tokenizer, &(weir__making){s, &t}, &error))
+    if (with_vocab(path, weir__make_tokenizer, &(weir__making){s, &t, ""}, &error))
         fail_msg("%s", weir_error_text(error));
     assert_non_null(t);
     return t;
