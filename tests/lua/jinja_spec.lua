@@ -25,8 +25,10 @@ local every = os.getenv "WEIR_SPEC_MODE" == "gc" and 6 or 1 -- a collector that 
 
 describe("jinja renders as jinja2:", function()
   local cases = require "jinja_cases"
-  for subject, list in pairs(require "jinja_cases_filters") do
-    cases[subject] = list
+  for _, name in ipairs {"jinja_cases_filters", "jinja_cases_markup"} do
+    for subject, list in pairs(require(name)) do
+      cases[subject] = list
+    end
   end
 
   for subject, list in pairs(cases) do
@@ -104,6 +106,23 @@ describe("jinja provenance", function()
       "('A' ~ v ~ 'B').splitlines()[0]", "('A' ~ v ~ 'B')|indent(2)", "('xA' ~ v ~ 'B').removeprefix('x')", "('B' ~ (v|reverse) ~ 'A')|reverse",
     } do
       assert.are.same({{"A", true}, {evil, false}, {"B", true}}, parts("{{ " .. expression .. " }}", {v = evil}), expression)
+    end
+  end)
+
+  it("follows_texts_through_safe_strings", function()
+    for expression, want in pairs {
+      ["'<A>'|safe + v + '<B>'"] = {{"<A>", true}, {"&lt;v", false}, {"&lt;B&gt;", true}},
+      ["'<' + v|safe + '<'"] = {{"&lt;", true}, {"<v", false}, {"&lt;", true}},
+      ["('<' ~ v ~ '>')|e"] = {{"&lt;", true}, {"&lt;v", false}, {"&gt;", true}},
+      ["('%s<'|safe) % v"] = {{"&lt;v", false}, {"<", true}},
+      ["('{}<'|safe).format(v)"] = {{"&lt;v", false}, {"<", true}},
+      ["('<a>'|safe).replace('a', v)"] = {{"<", true}, {"&lt;v", false}, {">", true}},
+      ["('<'|safe).join([v, '>'])"] = {{"&lt;v", false}, {"<&gt;", true}},
+      ["('<' ~ v ~ '>')|safe|trim|string"] = {{"<", true}, {"<v", false}, {">", true}},
+      ["(v|safe * 2)[1:] ~ ('<'|safe)[0]"] = {{"v<v", false}, {"<", true}},
+      ["v|safe"] = {{"<v", false}}, ["v|safe ~ ''"] = {{"<v", false}}, ["(v|safe)[:0] ~ ''|safe"] = {},
+    } do
+      assert.are.same(want, parts("{{ " .. expression .. " }}", {v = "<v"}), expression)
     end
   end)
 

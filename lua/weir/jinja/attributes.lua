@@ -1,5 +1,6 @@
 --- Attributes and items of values: methods of lists and dicts, fields of namespaces, loops and functions; what `a.b` and `a[b]` give.
 -- @module weir.jinja.attributes
+local markup_methods = require "weir.jinja.markup_methods"
 local objects = require "weir.jinja.objects"
 local operators = require "weir.jinja.operators"
 local printing = require "weir.jinja.printing"
@@ -81,6 +82,18 @@ local dict_methods = signature.table {
   get = {"key default?", function(self, key, default) return or_none(values.get(self, key), default) end},
 }
 
+-- ---- integers ----
+
+local function bit_length(self)
+  local n, bits = math.abs(values.integer(self)), 0
+  while n >= 1 do
+    n, bits = n / 2, bits + 1
+  end
+  return bits
+end
+
+local int_methods = signature.table {bit_length = {"", bit_length}}
+
 -- Methods that change their object: transformers' sandbox refuses them, and so do templates here.
 local mutators = {[values.List] = {}, [values.Dict] = {}}
 for name in ("append clear extend insert pop remove reverse sort"):gmatch "%S+" do
@@ -97,9 +110,9 @@ local by_class = {[values.List] = list_methods, [values.Tuple] = tuple_methods, 
 --- The method of a value by name: fn(self, args, kwargs); nil if there is none.
 function attributes.method(v, name)
   if text.is(v) then
-    return strings.methods[name]
+    return (text.is_safe(v) and markup_methods or strings.methods)[name]
   end
-  local methods = by_class[values.class(v)]
+  local methods = by_class[values.class(v)] or values.integer(v) and int_methods
   return methods and methods[name]
 end
 
@@ -166,7 +179,7 @@ function attributes.slice(v, start, stop, step)
   if values.is_undefined(v) then
     objects.fail_undefined(v)
   end
-  return operators.slice(v, start, stop, step) or run.fail("'%s' object cannot be sliced", values.type(v))
+  return operators.slice(v, start, stop, step) or values.undefined(("'%s' object cannot be sliced"):format(values.type(v)))
 end
 
 --- Follows a path of names and numbers with dots between them, as attribute= of filters does.

@@ -2,6 +2,7 @@
 -- @module weir.jinja.evaluate
 local attributes = require "weir.jinja.attributes"
 local filters = require "weir.jinja.filters"
+local markup = require "weir.jinja.markup"
 local objects = require "weir.jinja.objects"
 local operators = require "weir.jinja.operators"
 local run = require "weir.jinja.run"
@@ -163,12 +164,12 @@ function compilers.binary(node)
         run.spend(1)
         if not text.is(right) then
           run.line = line
-          return operators.add(text.concat(pieces, count), right)
+          return operators.add(markup.add(pieces, count), right)
         end
         count = count + 1
         pieces[count] = right
       end
-      return text.concat(pieces, count)
+      return markup.add(pieces, count)
     end
     for i = from, n do
       local right = operands[i](scope)

@@ -59,7 +59,10 @@ local function last(v)
     run.fail "'generator' object is not reversible"
   end
   local array, n = objects.collect(v)
-  return n == 0 and values.undefined "no last item, sequence was empty" or array[n]
+  if n == 0 then
+    return values.undefined "no last item, sequence was empty"
+  end
+  return text.is_safe(v) and text.safe(array[n]) or array[n]
 end
 
 local function reverse(v)
@@ -241,7 +244,7 @@ local function join(v, separator, attribute)
   return text.concat(pieces)
 end
 
--- ---- by filters and tests ----
+-- ---- by filters and tests: what counts as false is an empty sequence to them, whatever it is ----
 
 local function rest(args, from)
   local others = {n = math.max(args.n - from + 1, 0)}
@@ -264,6 +267,9 @@ local function map_attribute(attribute, other)
 end
 
 local function map(v, args, kwargs)
+  if not objects.truth(v) then
+    return values.generator {}
+  end
   local change
   if args.n == 0 and kwargs and kwargs.attribute ~= nil then
     change = map_attribute(kwargs.attribute, kwargs.default)
@@ -284,6 +290,9 @@ end
 -- select, reject, selectattr, rejectattr.
 local function chooser(wanted, by_attribute)
   return function(v, args, kwargs)
+    if not objects.truth(v) then
+      return values.generator {}
+    end
     local at = by_attribute and 2 or 1
     if args.n < at - 1 then
       run.fail "Missing parameter for attribute name"
@@ -333,7 +342,7 @@ local function to_int(v, other, base)
   if not n or n - n ~= 0 then
     return other
   end
-  return type(v) == "cdata" and v or n < 0 and math.ceil(n) or math.floor(n)
+  return type(v) == "cdata" and v or (n < 0 and math.ceil(n) or math.floor(n)) + 0 -- -0 is no int
 end
 
 local function to_float(v, other)
@@ -347,6 +356,27 @@ local function to_float(v, other)
     n = not word:find "[xX]" and tonumber(word) or ({inf = math.huge, ["-inf"] = -math.huge, nan = 0 / 0})[word:lower()]
   end
   return n and values.float(n) or other == nil and values.float(0) or other
+end
+
+local sizes = {[false] = {"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"}, [true] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"}}
+
+local function filesizeformat(v, binary)
+  local raw = text.raw(v)
+  local n = values.number(v) or raw and #raw < 400 and raw:find "^%s*[+-]?[%d.]+[eE%d+-]*%s*$" and tonumber(raw)
+  if not n or n - n ~= 0 then
+    run.fail("filesizeformat: wanted a number, got '%s'", values.type(v))
+  end
+  local base, names = flag(binary) and 1024 or 1000, sizes[flag(binary)]
+  if n == 1 then
+    return text.literal "1 Byte"
+  elseif n < base then
+    return text.literal(("%.0f Bytes"):format((n < 0 and math.ceil(n) or math.floor(n)) + 0))
+  end
+  local i = 1
+  while i < #names and n >= base ^ (i + 1) do
+    i = i + 1
+  end
+  return text.literal(printing.rounded(base * n / base ^ (i + 1), 1, "f") .. " " .. names[i])
 end
 
 -- To the nearest, halves to even; exact for what is written with few digits.
@@ -425,6 +455,7 @@ filters = signature.table {
   batch = {"linecount fill_with?", batch}, slice = {"slices fill_with?", slice}, join = {"d? attribute?", join}, list = {"", to_list}, items = {"", items},
   map = map, select = chooser(true, false), reject = chooser(false, false), selectattr = chooser(true, true), rejectattr = chooser(false, true),
   int = {"default? base?", to_int}, float = {"default?", to_float}, round = {"precision? method?", round}, abs = {"", abs},
+  filesizeformat = {"binary?", filesizeformat},
   attr = {"name", attr}, tojson = {"ensure_ascii? indent? separators? sort_keys?", tojson},
   pprint = {"", printing.repr},
 }

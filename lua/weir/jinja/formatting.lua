@@ -1,7 +1,8 @@
 --- `text % arguments` and `text.format(...)`. If the format is the template's own, its pieces and the arguments that
--- are put in as they are keep their marks; else all is data.
+-- are put in as they are keep their marks; else all is data. A safe format makes a safe text: what is put in is escaped.
 -- @module weir.jinja.formatting
 local characters = require "weir.jinja.characters"
+local markup = require "weir.jinja.markup"
 local printing = require "weir.jinja.printing"
 local run = require "weir.jinja.run"
 local text = require "weir.jinja.text"
@@ -14,7 +15,13 @@ local MOST_DIGITS = 90 -- behind the point
 -- What a format makes: numbers and fillings count as the template's only if the whole format does.
 local function made_by(format, pieces)
   local made = text.concat(pieces)
-  return text.is_literal(format) and made or text.raw(made)
+  made = text.is_literal(format) and made or text.raw(made)
+  return text.is_safe(format) and text.safe(made) or made
+end
+
+-- A text as it goes into a format.
+local function put_in(format, v)
+  return text.plain(text.is_safe(format) and markup.escape(v) or v)
 end
 
 -- A text filled up to a width of characters.
@@ -151,12 +158,14 @@ local function character(v)
   return characters.encode(code)
 end
 
-local function convert_percent(spec, v)
+local function convert_percent(format, spec, v)
   local done
   if spec.kind == "s" then
-    done = cut(printing.str(v), spec.precision)
+    done = cut(put_in(format, printing.soft(v)), spec.precision)
   elseif spec.kind == "r" or spec.kind == "a" then
-    done = cut(printing.repr(v), spec.precision)
+    done = cut(put_in(format, printing.repr(v)), spec.precision)
+  elseif text.is_safe(format) and spec.kind:find "[cxXo]" then
+    run.fail("%%%s format: a safe format has no such conversion", spec.kind)
   elseif spec.kind == "c" then
     done = text.is(v) and v or character(v)
   else
@@ -208,10 +217,10 @@ function formatting.percent(format, v)
       if values.class(v) ~= values.Dict then
         run.fail "format requires a mapping"
       end
-      pieces[#pieces + 1] = convert_percent(spec, values.get(v, spec.key) or run.fail("no key '%s' for the format", spec.key))
+      pieces[#pieces + 1] = convert_percent(format, spec, values.get(v, spec.key) or run.fail("no key '%s' for the format", spec.key))
     else
       spec.width = spec.star and values.integer(next_one()) or spec.width
-      pieces[#pieces + 1] = convert_percent(spec, next_one())
+      pieces[#pieces + 1] = convert_percent(format, spec, next_one())
     end
     at = after
   end
@@ -299,7 +308,7 @@ end
 
 local conversions = {r = printing.repr, a = printing.repr, s = printing.str}
 
-local function convert_field(inner, args, kwargs, counter, lookup)
+local function convert_field(format, inner, args, kwargs, counter, lookup)
   local name, conversion, spec = inner:match "^([^!:]*)!?([^:]*):?(.*)$"
   local v = field_value(name, args, kwargs, counter, lookup)
   if conversion ~= "" then
@@ -307,7 +316,10 @@ local function convert_field(inner, args, kwargs, counter, lookup)
     v = convert(v)
   end
   spec = spec:gsub("{([^{}]*)}", function(field) return text.raw(printing.str(field_value(field, args, kwargs, counter, lookup))) end)
-  return formatting.value(v, spec)
+  if text.is_safe(format) and text.is_safe(v) then
+    return spec == "" and text.plain(v) or run.fail "Unsupported format specification for Markup."
+  end
+  return put_in(format, formatting.value(v, spec))
 end
 
 -- The byte of the } that ends the field beginning at `at`.
@@ -342,7 +354,7 @@ function formatting.braces(format, args, kwargs, lookup)
       run.fail "Single '}' encountered in format string"
     else
       local stop = field_end(raw, mark)
-      pieces[#pieces + 1] = convert_field(raw:sub(mark + 1, stop - 1), args, kwargs, counter, lookup)
+      pieces[#pieces + 1] = convert_field(format, raw:sub(mark + 1, stop - 1), args, kwargs, counter, lookup)
       at = stop + 1
     end
   end

@@ -31,6 +31,8 @@ function objects.truth(v)
   local n = values.number(v)
   if n then
     return n ~= 0
+  elseif text.is(v) then
+    return text.raw(v) ~= ""
   end
   local c = getmetatable(v)
   if c == List or c == Tuple or c == View then
@@ -78,8 +80,10 @@ local function iterate_array(v)
   end
 end
 
+-- Python's iterator of a Markup gives plain strings.
 local function iterate_text(v)
   local raw, at = text.raw(v), 1
+  v = text.plain(v)
   return function()
     if at > #raw then
       return nil

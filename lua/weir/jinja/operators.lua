@@ -2,6 +2,7 @@
 -- @module weir.jinja.operators
 local characters = require "weir.jinja.characters"
 local formatting = require "weir.jinja.formatting"
+local markup = require "weir.jinja.markup"
 local objects = require "weir.jinja.objects"
 local printing = require "weir.jinja.printing"
 local run = require "weir.jinja.run"
@@ -100,7 +101,7 @@ function operators.add(a, b)
     return plus(a, b)
   elseif text.is(a) then
     if text.is(b) then
-      return text.concat({a, b}, 2)
+      return markup.add({a, b}, 2)
     elseif values.is_undefined(b) then
       objects.fail_undefined(b)
     end
@@ -279,7 +280,8 @@ end
 function operators.slice(v, start, stop, step)
   local c = values.class(v)
   if text.is(v) then
-    return slice_text(v, start, stop, step)
+    local sliced = slice_text(v, start, stop, step)
+    return text.is_safe(v) and text.safe(sliced) or sliced
   elseif c == List then
     return slice_array(v, values.list, start, stop, step)
   elseif c == Tuple then

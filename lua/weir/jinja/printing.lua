@@ -70,6 +70,11 @@ end
 local escapes = {["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t"}
 local unprintable = {Cc = true, Cf = true, Cs = true, Co = true, Cn = true, Zl = true, Zp = true, Zs = true}
 
+--- Whether str.isprintable counts a character as such.
+function printing.is_printable(c)
+  return c == " " or not unprintable[characters.category(c)]
+end
+
 local function escape_wide(c)
   if not unprintable[characters.category(c)] then
     return nil
@@ -147,7 +152,7 @@ function write(out, v)
   run.spend(3)
   local raw = text.raw(v)
   if raw then
-    out[#out + 1] = printing.quoted(raw)
+    out[#out + 1] = text.is_safe(v) and "Markup(" .. printing.quoted(raw) .. ")" or printing.quoted(raw)
   elseif v == null then
     out[#out + 1] = "None"
   elseif type(v) == "boolean" then
@@ -169,10 +174,10 @@ function printing.repr(v)
   return text.concat(out)
 end
 
---- str of any value: a text as it is; numbers, True, False and None count as the template's.
+--- str of any value: a text as it is, but not safe; numbers, True, False and None count as the template's.
 function printing.str(v)
   if text.is(v) then
-    return v
+    return text.plain(v)
   elseif v == null then
     return text.literal "None"
   elseif type(v) == "boolean" then
@@ -182,6 +187,11 @@ function printing.str(v)
   end
   local number = printing.number(v)
   return number and text.literal(number) or printing.repr(v)
+end
+
+--- str of any value, but a safe text stays safe.
+function printing.soft(v)
+  return text.is(v) and v or printing.str(v)
 end
 
 return printing

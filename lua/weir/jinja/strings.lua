@@ -385,6 +385,17 @@ local function isspace(self)
   return s ~= "" and characters.strip(s, nil, true, false) > #s
 end
 
+local function isprintable(self)
+  local s = raw(self)
+  run.spend(#s)
+  for c in s:gmatch "[^\128-\191][\128-\191]*" do
+    if not printing.is_printable(c) then
+      return false
+    end
+  end
+  return true
+end
+
 local function istitle(self)
   local s = raw(self)
   return titled(s) == s and characters.upper(s) ~= characters.lower(s)
@@ -406,6 +417,7 @@ strings.methods = signature.table {
   zfill = {"width", zfill}, expandtabs = {"tabsize?", expandtabs},
   isalpha = {"", all_of "^L"}, isdigit = {"", all_of "^Nd"}, isdecimal = {"", all_of "^Nd"}, isnumeric = {"", all_of "^N"}, isalnum = {"", all_of "^[LN]"},
   isspace = {"", isspace}, isupper = {"", strings.isupper}, islower = {"", strings.islower}, istitle = {"", istitle},
+  isprintable = {"", isprintable},
   removeprefix = {"prefix", function(self, prefix)
     local wanted = raw(text_of(prefix, "removeprefix"))
     return raw(self):sub(1, #wanted) == wanted and text.sub(self, #wanted + 1, #raw(self)) or self

@@ -70,7 +70,7 @@ local plain = {
   even = leaves(0),
   lower = function(v) return strings.islower(printing.str(v)) end,
   upper = function(v) return strings.isupper(printing.str(v)) end,
-  escaped = function() return false end,
+  escaped = text.is_safe,
 }
 
 local binary = {

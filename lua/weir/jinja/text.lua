@@ -1,11 +1,13 @@
 --- Texts that know where they come from. A plain Lua string is data: it came from the conversation. A marked text also has bytes that came from the template:
--- control tokens may be recognised there. Every operation here keeps each byte's mark. Knows no characters, only bytes.
+-- control tokens may be recognised there. Every operation here keeps each byte's mark. A text may also be safe, as jinja2's Markup is (see weir.jinja.markup).
+-- Knows no characters, only bytes.
 -- @module weir.jinja.text
 local run = require "weir.jinja.run"
 
 local text = {}
 
--- s: the bytes; marks: true (all from the template) or a string as long as s, "t" for each byte from the template and "d" for data.
+-- s: the bytes; marks: true (all from the template), false (all data) or a string as long as s, "t" for each byte from the template and "d" for data; safe: true or nil.
+-- What is all data and not safe, or empty and not safe, is a plain string instead.
 local Marked = {}
 
 local function is_marked(v)
@@ -17,17 +19,16 @@ function text.literal(s)
   return s == "" and s or setmetatable({s = s, marks = true}, Marked)
 end
 
-local function make(s, marks)
-  if s == "" or not marks then
-    return s
-  elseif marks ~= true then
-    if not marks:find("d", 1, true) then
-      marks = true
-    elseif not marks:find("t", 1, true) then
-      return s
-    end
+local function make(s, marks, safe)
+  if type(marks) == "string" and not marks:find("d", 1, true) then
+    marks = true
+  elseif type(marks) == "string" and not marks:find("t", 1, true) then
+    marks = false
   end
-  return setmetatable({s = s, marks = marks}, Marked)
+  if not safe and (s == "" or not marks) then
+    return s
+  end
+  return setmetatable({s = s, marks = marks or false, safe = safe or nil}, Marked)
 end
 
 function text.is(v)
@@ -36,7 +37,22 @@ end
 
 --- Whether all of a text comes from the template.
 function text.is_literal(v)
-  return v == "" or is_marked(v) and v.marks == true
+  return text.raw(v) == "" or is_marked(v) and v.marks == true
+end
+
+--- Whether a text is safe.
+function text.is_safe(v)
+  return is_marked(v) and v.safe or false
+end
+
+--- A text as a safe one.
+function text.safe(v)
+  return text.is_safe(v) and v or make(text.raw(v), is_marked(v) and v.marks, true)
+end
+
+--- A text as one that is not safe.
+function text.plain(v)
+  return text.is_safe(v) and make(v.s, v.marks) or v
 end
 
 --- The bytes of a text; nil if v is none.
@@ -51,10 +67,8 @@ end
 function text.like(v, s)
   if type(v) == "string" then
     return s
-  elseif v.marks == true then
-    return text.literal(s)
   end
-  return #s == #v.s and make(s, v.marks) or s
+  return make(s, v.marks == true or #s == #v.s and v.marks, v.safe)
 end
 
 --- Bytes i to j.
@@ -66,11 +80,11 @@ function text.sub(v, i, j)
   end
   local s, marks = v.s:sub(i, j), v.marks
   run.spend(#s / 16 + 1)
-  return make(s, marks == true or marks:sub(i, j))
+  return make(s, type(marks) == "string" and marks:sub(i, j) or marks, v.safe)
 end
 
 local function marks_of(v, size)
-  if type(v) == "string" then
+  if type(v) == "string" or not v.marks then
     return ("d"):rep(size)
   end
   return v.marks == true and ("t"):rep(size) or v.marks
@@ -83,7 +97,7 @@ local function survey(pieces, n)
     local v = pieces[i]
     local raw = type(v) == "string" and v or v.s
     if raw ~= "" then
-      local own = type(v) == "string" and "d" or v.marks == true and "t" or "mixed"
+      local own = (type(v) == "string" or not v.marks) and "d" or v.marks == true and "t" or "mixed"
       kind = (kind == nil or kind == own) and own or "mixed"
       size = size + #raw
     end
@@ -91,7 +105,7 @@ local function survey(pieces, n)
   return kind or "d", size
 end
 
---- Texts one behind the other.
+--- Texts one behind the other; not safe, whatever they are.
 -- @tparam table pieces array of texts
 -- @tparam[opt] number n how many
 function text.concat(pieces, n)
@@ -120,13 +134,13 @@ end
 function text.rep(v, n)
   local s = text.raw(v)
   if n < 1 or s == "" then
-    return ""
+    return make("", false, text.is_safe(v))
   end
   run.spend_text(#s * n)
   if type(v) == "string" then
     return s:rep(n)
   end
-  return make(s:rep(n), v.marks == true or v.marks:rep(n))
+  return make(s:rep(n), type(v.marks) == "string" and v.marks:rep(n) or v.marks, v.safe)
 end
 
 --- n spaces that the template asked for.
@@ -143,6 +157,21 @@ local function each_stretch(marks, fn)
     fn(at, stop - 1, own == "t")
     at = stop
   end
+end
+
+--- A text whose stretches of equal marks went through fn, each with its mark.
+-- @param v a text
+-- @tparam function fn what it makes of a string is the same for the whole as for pieces
+function text.map(v, fn)
+  if type(v) == "string" or type(v.marks) ~= "string" then
+    return text.like(v, fn(text.raw(v)))
+  end
+  local pieces = {}
+  each_stretch(v.marks, function(first, last, special)
+    local s = fn(v.s:sub(first, last))
+    pieces[#pieces + 1] = special and text.literal(s) or s
+  end)
+  return text.concat(pieces)
 end
 
 --- Texts as parts {bytes, special}, neighbours of one kind joined.
@@ -165,13 +194,11 @@ function text.parts(pieces, n)
   end
   for i = 1, n do
     local v = pieces[i]
-    if type(v) == "string" then
-      if v ~= "" then
-        add(v, false)
-      end
-    elseif v.marks == true then
-      add(v.s, true)
-    else
+    local s = text.raw(v)
+    local marks = type(v) ~= "string" and v.marks
+    if s ~= "" and type(marks) == "boolean" then
+      add(s, marks)
+    elseif s ~= "" then
       each_stretch(v.marks, function(first, last, special) add(v.s:sub(first, last), special) end)
     end
   end

@@ -2,6 +2,8 @@
 -- @module weir.jinja.text_filters
 local characters = require "weir.jinja.characters"
 local formatting = require "weir.jinja.formatting"
+local markup = require "weir.jinja.markup"
+local markup_methods = require "weir.jinja.markup_methods"
 local objects = require "weir.jinja.objects"
 local printing = require "weir.jinja.printing"
 local run = require "weir.jinja.run"
@@ -10,18 +12,18 @@ local strings = require "weir.jinja.strings"
 local text = require "weir.jinja.text"
 local values = require "weir.jinja.values"
 
-local null, str, raw = values.null, printing.str, text.raw
+local null, str, soft, raw = values.null, printing.str, printing.soft, text.raw
 
 local function flag(v)
   return v ~= nil and objects.truth(v)
 end
 
 local function plain(fn)
-  return {"", function(v) return fn(str(v)) end}
+  return {"", function(v) return fn(soft(v)) end}
 end
 
 local function trim(v, set)
-  v = str(v)
+  v = soft(v)
   run.spend_scan(#raw(v))
   return text.sub(v, characters.strip(raw(v), set ~= nil and set ~= null and raw(signature.text(set, "trim")) or nil, true, true))
 end
@@ -40,7 +42,7 @@ end
 
 -- Lines go on to be lines: any line end becomes "\n", as jinja2 has it.
 local function indent(v, width, first, blank)
-  v = str(v)
+  signature.text(v, "indent")
   local pad = width ~= nil and text.is(width) and width or text.spaces(signature.int(width, "indent", 4))
   local s, newline, pieces = raw(v), text.literal "\n", {}
   local lines = characters.lines(s)
@@ -58,7 +60,8 @@ local function indent(v, width, first, blank)
     end
     pieces[#pieces + 1] = text.sub(v, line[1], line[2])
   end
-  return text.concat(pieces)
+  local indented = text.concat(pieces)
+  return text.is_safe(v) and text.safe(indented) or indented
 end
 
 local function replace(v, old, new, count)
@@ -66,31 +69,21 @@ local function replace(v, old, new, count)
 end
 
 local function truncate(v, length, killwords, finish, leeway)
-  v = str(v)
-  length, finish = signature.int(length, "truncate", 255), finish == nil and text.literal "..." or str(finish)
+  length, finish = signature.int(length, "truncate", 255), finish == nil and text.literal "..." or soft(finish)
   leeway = signature.int(leeway, "truncate", 5)
-  local s = raw(v)
-  run.spend_scan(#s)
   local keep = length - characters.length(raw(finish))
   if keep < 0 or leeway < 0 then
     run.fail "truncate: the length is less than that of the end, or the leeway is below zero"
-  elseif characters.length(s) <= length + leeway then
+  elseif objects.length(v) <= length + leeway then
     return v
   end
+  local s = raw(signature.text(v, "truncate"))
   local _, last = characters.bytes(s, 0, keep)
   if not flag(killwords) then
     local space = s:sub(1, last):match "^.*() "
     last = space and space - 1 or last
   end
-  return text.concat({text.sub(v, 1, last), finish}, 2)
-end
-
-local entities = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&#34;", ["'"] = "&#39;"}
-
-local function escape(v)
-  v = str(v)
-  run.spend_text(#raw(v))
-  return text.like(v, (raw(v):gsub("[&<>\"']", entities)))
+  return markup.add({text.sub(v, 1, last), finish}, 2)
 end
 
 local function percent_encode(v, safe)
@@ -134,22 +127,22 @@ local function format(v, args, kwargs)
     for _, name in ipairs(kwargs) do
       values.put(dict, name, kwargs[name])
     end
-    return formatting.percent(str(v), dict)
+    return formatting.percent(soft(v), dict)
   end
-  return formatting.percent(str(v), values.tuple({unpack(args, 1, args.n)}, args.n))
+  return formatting.percent(soft(v), values.tuple({unpack(args, 1, args.n)}, args.n))
 end
 
 local function center(v, width)
-  v = str(v)
-  return strings.methods.center(v, {width == nil and 80 or width, n = 1})
+  v = soft(v)
+  return (text.is_safe(v) and markup_methods or strings.methods).center(v, {width == nil and 80 or width, n = 1})
 end
 
 local filters = signature.table {
-  string = plain(function(v) return v end), safe = plain(function(v) return v end), upper = plain(strings.upper), lower = plain(strings.lower),
+  string = plain(function(v) return v end), safe = plain(text.safe), upper = plain(strings.upper), lower = plain(strings.lower),
   capitalize = plain(strings.capitalize), title = {"", title}, trim = {"chars?", trim}, indent = {"width? first? blank?", indent},
   replace = {"old new count?", replace}, truncate = {"length? killwords? end? leeway?", truncate},
   wordcount = {"", wordcount}, center = {"width?", center},
-  escape = {"", escape}, e = {"", escape}, forceescape = {"", escape}, urlencode = {"", urlencode}, format = format,
+  escape = {"", markup.escape}, e = {"", markup.escape}, forceescape = {"", function(v) return markup.escape(str(v)) end}, urlencode = {"", urlencode}, format = format,
 }
 
 return filters

@@ -130,7 +130,7 @@ end
 --- What Python calls the type.
 function values.type(v)
   if text.is(v) then
-    return "str"
+    return text.is_safe(v) and "Markup" or "str"
   elseif v == null then
     return "NoneType"
   elseif type(v) == "boolean" then
@@ -164,6 +164,8 @@ local function known_by(key)
       parts[i] = type(part) .. ":" .. #tostring(part) .. ":" .. tostring(part)
     end
     return "\0tuple:" .. table.concat(parts, ",")
+  elseif getmetatable(key) == Undefined then
+    return Undefined
   elseif getmetatable(key) == List or getmetatable(key) == Dict then
     run.fail("unhashable type: '%s'", values.type(key))
   end
