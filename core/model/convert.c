@@ -15,13 +15,20 @@ static bool same_file(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static int check(const weir__conversion *c, const char *out, weir_error **error) {
+static bool is_float(int type) {
+    return type == WEIR_F32 || type == WEIR_F16 || type == WEIR_BF16;
+}
+
+static int check(const weir__conversion *c, const char *out, enum weir__format to, weir_error **error) {
     char known[256] = "";
     for (int i = 0; i < WEIR_TYPES; i++)
         if (weir_type_writes(i))
             weir__enumerate(known, sizeof known, weir_type_any(i)->name);
     if (c->options->type >= 0 && !weir_type_writes(c->options->type))
         return weir_fail(error, WEIR_EINVAL, "weights of type %d are not written (%s are)", c->options->type, known);
+    if (c->options->type >= 0 && to == WEIR__FORMAT_SAFETENSORS && !is_float(c->options->type))
+        return weir_fail(error, WEIR_EINVAL, "%s: weights of type %s for a folder: safetensors has no quantised types", out,
+                         weir_type_any(c->options->type)->name);
     for (uint32_t i = 0; i < weir__source_files(c->source); i++)
         if (same_file(weir__source_file(c->source, i), out))
             return weir_fail(error, WEIR_EINVAL, "%s: is a file of the model that is converted", out);
@@ -70,7 +77,7 @@ int weir__convert(weir_system *s, const char *in, const char *out, weir__convert
     *o->warning = 0;
     int code = weir__source_open(s, in, &c.source, error);
     if (!code)
-        code = check(&c, out, error);
+        code = check(&c, out, to, error);
     if (!code && weir__source_format(c.source) != to)
         code = read_family(&c, error);
     if (!code)

@@ -17,7 +17,7 @@ static int type_of(weir__conversion *c, const weir__tensor *t, enum weir__format
         return to == WEIR__FORMAT_GGUF && c->family && is_float(t->type) ? WEIR_F32 : t->type;
     if (!weir_type_reads(t->type))
         return t->type;
-    if (wanted < 0 || (to == WEIR__FORMAT_SAFETENSORS && !is_float(wanted)))
+    if (wanted < 0)
         wanted = to == WEIR__FORMAT_SAFETENSORS && !is_float(t->type) ? WEIR_F32 : t->type;
     if (t->dims[0] % weir_type_any(wanted)->block) {
         c->options->kept++;

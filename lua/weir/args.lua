@@ -20,25 +20,24 @@ function parse.string(text)
   return text
 end
 
-function parse.number(text)
-  local n = tonumber(text)
-  return n and n == n and n or nil, "a number"
+function parse.text(text)
+  return text ~= "" and text or nil, "a text that is not empty"
 end
 
-function parse.count(text)
+function parse.number(text, option)
   local n = tonumber(text)
-  return n and n >= 0 and n % 1 == 0 and n < 2 ^ 31 and n or nil, "a whole number from 0 on"
+  return n and n >= option.min and n <= option.max and n or nil, ("a number from %.10g to %.10g"):format(option.min, option.max)
 end
 
-function parse.positive(text)
-  local n = parse.count(text)
-  return n and n > 0 and n or nil, "a whole number from 1 on"
+-- A whole number from min to an option's own or another maximum.
+local function whole(min, most)
+  return function(text, option)
+    local n, max = tonumber(text), option.max or most
+    return n and n >= min and n <= max and n % 1 == 0 and n or nil, ("a whole number from %d to %.0f"):format(min, max)
+  end
 end
 
-function parse.seed(text)
-  local n = tonumber(text)
-  return n and n >= 0 and n % 1 == 0 and n < 2 ^ 53 and n or nil, "a whole number from 0 to 2^53"
-end
+parse.count, parse.positive, parse.seed = whole(0, 2 ^ 31 - 1), whole(1, 2 ^ 31 - 1), whole(0, 2 ^ 53 - 1)
 
 function parse.ids(text)
   local ids = {}
@@ -58,30 +57,39 @@ function parse.counts(text)
 end
 
 function parse.biases(text)
-  local biases = {}
+  local biases, wanted = {}, "ID=NUMBER with commas between them, each token once, numbers from -100 to 100, like 13=-100,42=1.5"
   for word in (text .. ","):gmatch "([^,]*)," do
     local id, addend = word:match "^(%d+)=([^=]+)$"
     id, addend = tonumber(id), tonumber(addend)
-    if not id or not addend or id >= 2 ^ 31 or addend ~= addend then
-      return nil, "ID=NUMBER with commas between them, like 13=-100,42=1.5"
+    if not id or not addend or id >= 2 ^ 31 or biases[id] or not (addend >= -100 and addend <= 100) then
+      return nil, wanted
     end
     biases[id] = addend
   end
   return biases
 end
 
-function parse.names(text)
-  local names = {}
+local steps = "repeat_penalty,frequency_penalty,presence_penalty,logit_bias,temperature,top_k,typical,top_p,min_p"
+
+function parse.steps(text)
+  local names, left = {}, {}
+  for step in steps:gmatch "[^,]+" do
+    left[step] = true
+  end
   for word in (text .. ","):gmatch "([^,]*)," do
-    names[#names + 1] = word
+    if not left[word] then
+      return nil, "steps with commas between them, each once: " .. steps
+    end
+    left[word], names[#names + 1] = nil, word
   end
   return names
 end
 
+-- One of the words, which are in small letters; taken in any case.
 local function choice(text, choices)
   for word in choices:gmatch "[^|]+" do
-    if word == text then
-      return text
+    if word == text:lower() then
+      return word
     end
   end
   return nil, "one of " .. choices:gsub("|", ", ")
@@ -93,7 +101,7 @@ local function value_of(option, flag, text)
   if option.type:find "|" then
     value, wanted = choice(text, option.type)
   else
-    value, wanted = parse[option.type](text)
+    value, wanted = parse[option.type](text, option)
   end
   if value == nil then
     args.fail("%s is '%s', wanted %s", flag, text, wanted)
@@ -148,7 +156,7 @@ local function take_option(by_flag, argv, at, result)
 end
 
 --- Parses a command line. Positional arguments come as result[1], ...; options under their longest name, - as _.
--- @tparam table command options: array of {flags, type, text, many, default}; positional: array of names, the last may be optional ("[NAME]") or stand for
+-- @tparam table command options: array of {flags, type, text, many, default, min, max}; positional: array of names, the last may be optional ("[NAME]") or stand for
 -- any number ("[NAME...]")
 -- @tparam table argv
 function args.parse(command, argv)
@@ -207,21 +215,21 @@ args.load = {
 
 --- Options that say how tokens are chosen.
 args.sampling = {
-  {flags = "--temperature", type = "number", text = "0: greedy (default)"},
+  {flags = "--temperature", type = "number", min = 0, max = 1e6, text = "0: greedy (default)"},
   {flags = "--top-k", type = "count", text = "sample from the K best tokens"},
-  {flags = "--top-p", type = "number", text = "sample from the best tokens that together have this probability"},
-  {flags = "--min-p", type = "number", text = "leave out tokens below this part of the best one's probability"},
-  {flags = "--typical", type = "number", text = "sample from the tokens nearest to the entropy that together have this probability"},
-  {flags = "--repeat-penalty", type = "number", text = "over 1: tokens of the text so far become less likely"},
-  {flags = "--frequency-penalty", type = "number", text = "-2 to 2: per time that a token was generated"},
-  {flags = "--presence-penalty", type = "number", text = "-2 to 2: for tokens that were generated"},
+  {flags = "--top-p", type = "number", min = 0, max = 1, text = "sample from the best tokens that together have this probability"},
+  {flags = "--min-p", type = "number", min = 0, max = 1, text = "leave out tokens below this part of the best one's probability"},
+  {flags = "--typical", type = "number", min = 0, max = 1, text = "sample from the tokens nearest to the entropy that together have this probability"},
+  {flags = "--repeat-penalty", type = "number", min = 0.01, max = 100, text = "over 1: tokens of the text so far become less likely"},
+  {flags = "--frequency-penalty", type = "number", min = -2, max = 2, text = "-2 to 2: per time that a token was generated"},
+  {flags = "--presence-penalty", type = "number", min = -2, max = 2, text = "-2 to 2: for tokens that were generated"},
   {flags = "--penalty-last", type = "count", text = "tokens that penalties look back at (default: 0, all)"},
   {flags = "--logit-bias", type = "biases", value = "ID=X[,ID=X...]", text = "add to tokens' logits; -100: never, 100: always"},
-  {flags = "--samplers", type = "names", value = "STEP[,STEP...]", text = "order of the steps (default: repeat_penalty,frequency_penalty,\n"
+  {flags = "--samplers", type = "steps", value = "STEP[,STEP...]", text = "order of the steps (default: repeat_penalty,frequency_penalty,\n"
     .. (" "):rep(31) .. "presence_penalty,logit_bias,temperature,top_k,typical,top_p,min_p)"},
   {flags = "--seed", type = "seed", text = "same seed, same text (default: 0)"},
-  {flags = "--logprobs", type = "count", text = "tell each token's log-probability, and those of the N best (0 to 20)"},
-  {flags = "--stop", type = "string", value = "TEXT", text = "end at this text; may be repeated", many = true},
+  {flags = "--logprobs", type = "count", max = 20, text = "tell each token's log-probability, and those of the N best (0 to 20)"},
+  {flags = "--stop", type = "text", value = "TEXT", text = "end at this text; may be repeated", many = true},
   {flags = "--greedy", type = "flag", text = "the most likely token always"},
 }
 

@@ -231,6 +231,27 @@ describe("convert", function()
     assert.are.equal(2, (run("convert", "a", "b", "--type", "q4_k")))
   end)
 
+  it("types_are_taken_in_any_case", function()
+    local out, again = temporary ".gguf", temporary ".gguf"
+    must("convert", folder_of "llama", out, "--type", "Q8_0")
+    must("convert", folder_of "llama", again, "--type", "q8_0")
+    assert(helper.read(out) == helper.read(again))
+    must("make-model", "--layers", "1", "--hidden", "64", "--heads", "2", "--vocab", "100", "--type", "Q4_0", again)
+  end)
+
+  it("what_the_result_cannot_be_is_wrong_use", function()
+    for _, case in ipairs {
+      {{"--type", "q4_0"}, "", "safetensors has no quantised types"}, {{"--type", "Q8_0"}, "", "safetensors has no quantised types"},
+      {{"--shard-size", "5"}, ".gguf", "--shard-size"}, {{}, ".safetensors", "a folder"},
+    } do
+      local out = temporary(case[2])
+      local code, output = run("convert", folder_of "llama", out, unpack(case[1]))
+      assert.are.equal(2, code, output)
+      assert.is_truthy(output:find(case[3], 1, true), output)
+      assert.are_not.equal(0, (helper.shell("test -e " .. helper.quote(out))))
+    end
+  end)
+
   it("a_missing_file_is_named_and_nothing_is_left", function()
     local out = temporary ".gguf"
     local code, output = run("convert", "/nowhere/model.gguf", out)

@@ -46,6 +46,25 @@ describe("program", function()
     end
   end)
 
+  it("answers_values_out_of_range_with_2_and_says_the_range", function()
+    for _, case in ipairs {
+      {"--temperature", "-1", "a number from 0 to 1000000"}, {"--temperature", "inf", "a number from 0 to 1000000"}, {"--top-p", "1.5", "a number from 0 to 1"},
+      {"--min-p", "2", "a number from 0 to 1"}, {"--typical", "-0.1", "a number from 0 to 1"}, {"--repeat-penalty", "0", "a number from 0.01 to 100"},
+      {"--frequency-penalty", "3", "a number from -2 to 2"}, {"--presence-penalty", "-3", "a number from -2 to 2"},
+      {"--top-k", "-1", "a whole number from 0 to 2147483647"}, {"--top-k", "2147483648", "a whole number from 0 to 2147483647"},
+      {"--penalty-last", "1.5", "a whole number from 0 to 2147483647"}, {"--logprobs", "21", "a whole number from 0 to 20"},
+      {"--seed", "9007199254740992", "a whole number from 0 to 9007199254740991"}, {"-n", "2147483648", "a whole number from 1 to 2147483647"},
+      {"--logit-bias", "5=101", "from -100 to 100"}, {"--logit-bias", "5=1,5=2", "each token once"}, {"--logit-bias", "5=1,05=2", "each token once"},
+      {"--stop", "", "a text that is not empty"}, {"--samplers", "top_k,top_k", "each once"}, {"--samplers", "nope", "steps"},
+    } do
+      local code, out, err = helper.weir {"generate", "x", "--prompt", "a", case[1], case[2]}
+      assert.are.equal(2, code, case[1] .. " " .. case[2] .. ": " .. err)
+      assert.are.equal("", out)
+      assert.is_truthy(err:find(("%s is '%s', wanted "):format(case[1], case[2]), 1, true) and err:find(case[3], 1, true), err)
+    end
+    assert.are.equal(1, (helper.weir {"generate", "/nowhere", "--prompt", "a", "--temperature", "0.5", "--logit-bias", "5=-100,6=100", "--top-p", "1", "--stop", " "}))
+  end)
+
   it("answers_wrong_use_with_2_and_a_line", function()
     local wrong = {
       {"nonsense"}, {"--nonsense"}, {"generate"}, {"generate", "x"}, {"generate", "x", "--prompt", "a", "--tokens", "1"}, {"generate", "x", "--prompt"},

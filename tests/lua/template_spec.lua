@@ -342,6 +342,23 @@ describe("weir template", function()
     assert.is_truthy(err:find "MODEL is missing", err)
     assert.are.equal(2, (run({file, "--named", "x"}, "[]")))
     assert.are.equal(2, (run({file, "--now", "x"}, "[]")))
+    for _, time in ipairs {
+      "2026-02-29 09:05:03", "2026-13-01 00:00:00", "2026-00-10 00:00:00", "2026-01-32 00:00:00", "2026-01-00 00:00:00", "2026-01-01 24:00:00",
+      "2026-01-01 00:60:00", "2026-01-01 00:00:60",
+    } do
+      assert.are.equal(2, (run({file, "--now", time}, "[]")), time)
+    end
+  end)
+
+  it("renders_an_empty_file_as_nothing", function()
+    local empty = helper.temporary ".jinja"
+    helper.write(empty, "")
+    local code, out = run({empty}, "[]")
+    assert.are.same({0, ""}, {code, out})
+    code, out = run({empty, "--parts"}, "[]")
+    assert.are.same({0, "[]\n"}, {code, out})
+    assert.are.equal(0, (run({empty, "--now", "2028-02-29 23:59:59"}, "[]")))
+    os.remove(empty)
   end)
 
   it("shows_a_models_own_template_and_others_by_name", function()

@@ -10,7 +10,7 @@ local convert = {
     .. "OUT is a GGUF file if its name ends in .gguf, else a folder that gets model.safetensors, config.json and the tokeniser.\n"
     .. "The tokeniser and chat templates go along; what the other format cannot say exactly is not approximated: a line on standard error tells.\n"
     .. "Matrices become TYPE where their rows are whole blocks of it: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0; the bytes are those of the reference.\n"
-    .. "Without --type they stay as they are; safetensors has no quantised types: there they become f32.",
+    .. "Without --type they stay as they are; safetensors has no quantised types: there such matrices become f32.",
   positional = {"IN", "OUT"},
   options = {
     {flags = "--type", type = "f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0", text = "of the matrices"},
@@ -26,7 +26,22 @@ local function from_llama2c(o)
   core.llama2c_convert(o[1], o.tokenizer, o[2])
 end
 
+local floats = {f32 = true, f16 = true, bf16 = true}
+
+-- What OUT cannot be.
+local function check(o)
+  local is_gguf = o[2]:match "%.gguf$"
+  if o[2]:match "%.safetensors$" then
+    args.fail("OUT is '%s', wanted the name of a folder, which gets model.safetensors, or of a file that ends in .gguf", o[2])
+  elseif is_gguf and o.shard_size then
+    args.fail("--shard-size goes with safetensors, and OUT is a GGUF file")
+  elseif not is_gguf and o.type and not floats[o.type] then
+    args.fail("--type is '%s', and OUT a folder: safetensors has no quantised types; wanted f32, f16 or bf16, or an OUT that ends in .gguf", o.type)
+  end
+end
+
 function convert.run(o)
+  check(o)
   if o[1]:match "%.bin$" then
     from_llama2c(o)
     return 0

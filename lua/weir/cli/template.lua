@@ -36,7 +36,12 @@ local function time_of(text)
     return nil
   end
   local y, mo, d, h, mi, s = text:match "^(%d%d%d%d)-(%d%d)-(%d%d)[ T](%d%d):(%d%d):(%d%d)$"
-  return y and os.time {year = y, month = mo, day = d, hour = h, min = mi, sec = s} or args.fail("--now is '%s', wanted YYYY-MM-DD HH:MM:SS", text)
+  local time = y and os.time {year = y, month = mo, day = d, hour = h, min = mi, sec = s}
+  -- os.time takes February 30 as a day of March.
+  if not time or os.date("%Y-%m-%d %H:%M:%S", time) ~= text:gsub("T", " ") then
+    args.fail("--now is '%s', wanted a time as YYYY-MM-DD HH:MM:SS", text)
+  end
+  return time
 end
 
 -- The template's text and name, and the texts of its beginning and end tokens.
@@ -71,7 +76,7 @@ function command.run(o)
   local now = time_of(o.now)
   local source, name, bos, eos = source_of(o)
   local messages, variables = conversation()
-  local parts = template.render(source, messages, {
+  local parts = source == "" and {} or template.render(source, messages, {
     name = name, variables = variables, now = now,
     bos = type(variables.bos_token) == "string" and variables.bos_token or bos, eos = type(variables.eos_token) == "string" and variables.eos_token or eos,
   })

@@ -163,6 +163,17 @@ static void a_conversion_that_is_given_up_leaves_nothing(void **state) {
     assert_int_equal(held_bytes(s), before);
 }
 
+static void quantised_weights_into_safetensors_are_refused(void **state) {
+    (void)state;
+    weir_error *error = NULL;
+    assert_int_equal(make("a.gguf", "llama", WEIR_F32, NULL), WEIR_OK);
+    assert_int_equal(convert("a.gguf", "b", (weir__convert_options){.type = WEIR_Q4_0}, &error), WEIR_EINVAL);
+    assert_non_null(strstr(weir_error_text(error), "q4_0"));
+    assert_non_null(strstr(weir_error_text(error), folder_path("b")));
+    weir_error_free(error);
+    assert_int_equal(entries(), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -173,6 +184,7 @@ int main(void) {
         TEST(safetensors_to_gguf_under_faults),
         TEST(a_full_disk_ends_the_conversion_at_once),
         TEST(a_conversion_that_is_given_up_leaves_nothing),
+        TEST(quantised_weights_into_safetensors_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
