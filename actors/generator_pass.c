@@ -122,6 +122,9 @@ static weir_error *next_token(answers *a, uint32_t i, int32_t *token, weir_logpr
     if (!a->tokens || !weir_read_int(&a->sampled, &id))
         return weir_error_new(WEIR_ETYPE, NULL, NULL, "stepper.pass: no token for run %u", i);
     a->tokens--;
+    if (id < 0)
+        return weir_error_new(WEIR_EFORMAT, NULL, NULL,
+                              "generate: the logits are not numbers; the model's weights, or what they make of this text, are not finite");
     *token = (int32_t)id;
     if (!a->has_logprobs)
         return NULL;

@@ -133,7 +133,7 @@ typedef struct weir_step {
     const int32_t *out_row;    /* [outputs] row of the pass */
     const int32_t *blocks;     /* [slots][blocks_per_sequence] KV block of each 32 positions */
     const weir_sample *sample; /* [outputs] */
-    int32_t *sampled;          /* [outputs] result */
+    int32_t *sampled;          /* [outputs] result; -1: no logit was a number */
     const weir_bias *bias;     /* [slots][WEIR_MAX_BIAS], read where an output's sample has biases */
     int32_t *history; /* [KV blocks][WEIR_KV_BLOCK] the token of each position: `embed` writes it, penalties read it; NULL: not kept */
     weir_logprobs *logprobs; /* [slots] result, for the outputs that ask; one output a sequence then */
@@ -314,7 +314,7 @@ typedef struct weir_k_softcap {
     float cap;
 } weir_k_softcap;
 
-/* sampled[o] = a token drawn from logits[o] under sample[o]; logprobs where it asks; runs over the current output tile. */
+/* sampled[o] = a token drawn from logits[o] under sample[o], -1 if none of them is a number; logprobs where it asks; runs over the current output tile. */
 typedef struct weir_k_sample {
     const weir_step *step;
     const float *logits; /* [out_rows][vocab] */

@@ -69,7 +69,7 @@ int WEIR__AT(sample_keep)(const weir_k_sample *a, int c, const candidate **kept)
 
 /* ---- the choice ---- */
 
-/* Lowest id of the largest logit; 0 if no logit is a number. */
+/* Lowest id of the largest logit; 0, whose logit is no number, if none is. */
 static int32_t greedy(const float *x, int n) {
     float m = largest_logit(x, n);
     vec16 m16 = vec16_set1(m);
@@ -122,7 +122,7 @@ void WEIR__AT(sample)(const void *args, const weir_work *work) {
         sampling m = begin(a, (int)c, work->worker);
         const float *logits = m.x;
         int32_t token = choose(&m);
-        step->sampled[step->out_first + (int32_t)c] = token;
+        step->sampled[step->out_first + (int32_t)c] = isnan(logits[token]) ? -1 : token;
         if (m.s->logprobs)
             log_probabilities(logits, m.vocab, m.s->logprobs - 1, token, &step->logprobs[m.slot]);
     }

@@ -71,8 +71,8 @@ static void nan_logits_are_never_chosen_if_there_is_a_number(void **state) {
     float x[40];
     for (int i = 0; i < 40; i++)
         x[i] = NAN;
-    assert_int_equal(sample_one(level_of(state), x, 40, (weir_sample){0}, 1), 0);
-    assert_int_equal(sample_one(level_of(state), x, 40, (weir_sample){.temperature = 1, .top_k = 3, .top_p = 0.5f}, 1), 0);
+    assert_int_equal(sample_one(level_of(state), x, 40, (weir_sample){0}, 1), -1);
+    assert_int_equal(sample_one(level_of(state), x, 40, (weir_sample){.temperature = 1, .top_k = 3, .top_p = 0.5f}, 1), -1);
     x[23] = -INFINITY;
     assert_int_equal(sample_one(level_of(state), x, 40, (weir_sample){0}, 1), 23);
     assert_int_equal(sample_one(level_of(state), x, 40, (weir_sample){.temperature = 1}, 1), 23);

@@ -245,6 +245,19 @@ describe("commands", function()
     assert.is_truthy(err:find "prompt tokens at")
   end)
 
+  it("generate_ends_with_an_error_where_logits_are_no_numbers", function()
+    local path = temporary ".gguf"
+    assert.are.equal(0, (helper.weir {"make-model", "--layers", "1", "--hidden", "64", "--heads", "2", "--vocab", "300", "--type", "f32", path}))
+    local bytes = helper.read(path)
+    helper.write(path, bytes:sub(1, #bytes / 2) .. ("\255"):rep(#bytes - math.floor(#bytes / 2))) -- half of the weights are NaN
+    for _, options in ipairs {{"--greedy"}, {"--temperature", "1", "--top-p", "0.9"}, {"--logprobs", "2"}} do
+      local code, out, err = helper.weir {"generate", path, "--tokens", "1,2", "-n", "3", "--print", "tokens", unpack(options)}
+      assert.are.equal(1, code, err)
+      assert.are.equal("", out)
+      assert.is_truthy(err:find("the logits are not numbers", 1, true), err)
+    end
+  end)
+
   it("generate_takes_stop_strings_and_seeds", function()
     need_model()
     local function text(...)
