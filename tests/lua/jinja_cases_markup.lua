@@ -57,7 +57,10 @@ return {
     {"{{ true|selectattr('a')|list }}", false},
   },
   less_common = {
-    {"{{ 5[1:2] }}|{{ 5[1:2] is defined }}|{{ none[:1] is defined }}|{{ {'a': 1}[:1] is defined }}|{{ true[::2] }}|{{ 1.5[0:] }}", "|False|False|False||"},
+    {"{% set n = 5 %}{{ n[:2] }}", false},
+    {"{% set n = none %}{{ n[:2] is defined }}", false},
+    {"{% set l = [1] %}{% set d = {'a': 1} %}{{ 'ab' % l }} {{ 'ab' % d }} {{ 'ab' % range(2) }} {{ ('ab'|safe) % l }} {{ '%s' % l }}", "ab ab ab ab [1]"},
+    {"{% set d = {'a': 1} %}{{ 'ab' % d.keys() }}", false},
     {"{{ [{'a': 1}, {}, {'b': 2}, {'a': 1}]|unique(attribute='a')|list }} {{ [x, y, 1]|unique|list|length }}", "[{'a': 1}, {}] 2"},
     {"{{ (-0.0)|int }} {{ (-0.4)|int }} {{ (0.0)|int }} {{ '-0.0'|int }}", "0 0 0 0"},
     {"{{ 'abc \195\169'.isprintable() }} {{ 'a\\nb'.isprintable() }} {{ ''.isprintable() }} {{ '\\u200b'.isprintable() }} {{ '\\x7f'.isprintable() }} {{ ('a'|safe).isprintable() }}", "True False True False False True"},

@@ -179,7 +179,7 @@ function attributes.slice(v, start, stop, step)
   if values.is_undefined(v) then
     objects.fail_undefined(v)
   end
-  return operators.slice(v, start, stop, step) or values.undefined(("'%s' object cannot be sliced"):format(values.type(v)))
+  return operators.slice(v, start, stop, step) or run.fail("'%s' object cannot be sliced", values.type(v))
 end
 
 --- Follows a path of names and numbers with dots between them, as attribute= of filters does.

@@ -180,6 +180,9 @@ local function convert_percent(format, spec, v)
   return fill(done, spec.width or 0, spec.left and "<" or ">")
 end
 
+-- What Python takes for a mapping here: nothing of it needs to be used.
+local mappings = {[values.Dict] = true, [values.List] = true, [values.Range] = true}
+
 -- A function that hands out the arguments, and one that says that all were used.
 local function arguments(v)
   local is_tuple, at = values.class(v) == values.Tuple, 0
@@ -192,7 +195,7 @@ local function arguments(v)
     return is_tuple and v[at] or v
   end
   local function finish(keyed)
-    if at < count and not keyed and values.class(v) ~= values.Dict then
+    if at < count and not keyed and not mappings[values.class(v)] then
       run.fail "not all arguments converted during string formatting"
     end
   end
