@@ -57,6 +57,11 @@ return {
     {"{{ true|selectattr('a')|list }}", false},
   },
   less_common = {
+    {"{{ '%s'|format(false) }} {{ '%s %s' % (false, none) }} {{ '%d' % (false,) }} {{ '%(a)s' % {'a': false} }}", "False False None 0 False"},
+    {"{{ '%(b)s' % {'a': false} }}", false},
+    {"{{ ('ab'|safe).replace('a', none) }} {{ ('ab'|safe).replace('a', 5)|pprint }} {{ 'ab' % x }} {{ '%s' % x }}|{{ ('<%s>'|safe) % x }}", "Noneb Markup('5b') ab |<>"},
+    {"{{ ('ab'|safe).ljust(3, none) }}", false},
+    {"{{ 'ab'.replace('a', none) }}", false},
     {"{% set n = 5 %}{{ n[:2] }}", false},
     {"{% set n = none %}{{ n[:2] is defined }}", false},
     {"{% set l = [1] %}{% set d = {'a': 1} %}{{ 'ab' % l }} {{ 'ab' % d }} {{ 'ab' % range(2) }} {{ ('ab'|safe) % l }} {{ '%s' % l }}", "ab ab ab ab [1]"},

@@ -181,7 +181,7 @@ local function convert_percent(format, spec, v)
 end
 
 -- What Python takes for a mapping here: nothing of it needs to be used.
-local mappings = {[values.Dict] = true, [values.List] = true, [values.Range] = true}
+local mappings = {[values.Dict] = true, [values.List] = true, [values.Range] = true, [values.Undefined] = true}
 
 -- A function that hands out the arguments, and one that says that all were used.
 local function arguments(v)
@@ -192,7 +192,10 @@ local function arguments(v)
     if at > count then
       run.fail "not enough arguments for format string"
     end
-    return is_tuple and v[at] or v
+    if is_tuple then
+      return v[at]
+    end
+    return v
   end
   local function finish(keyed)
     if at < count and not keyed and not mappings[values.class(v)] then
@@ -220,7 +223,11 @@ function formatting.percent(format, v)
       if values.class(v) ~= values.Dict then
         run.fail "format requires a mapping"
       end
-      pieces[#pieces + 1] = convert_percent(format, spec, values.get(v, spec.key) or run.fail("no key '%s' for the format", spec.key))
+      local found = values.get(v, spec.key)
+      if found == nil then
+        run.fail("no key '%s' for the format", spec.key)
+      end
+      pieces[#pieces + 1] = convert_percent(format, spec, found)
     else
       spec.width = spec.star and values.integer(next_one()) or spec.width
       pieces[#pieces + 1] = convert_percent(format, spec, next_one())

@@ -6,8 +6,6 @@ local strings = require "weir.jinja.strings"
 local text = require "weir.jinja.text"
 local values = require "weir.jinja.values"
 
-local null = values.null
-
 -- A result as it is of a safe string: texts are safe, also those of lists and tuples.
 local function safe(v)
   if text.is(v) then
@@ -32,7 +30,7 @@ local function escape_elements(iterable)
 end
 
 local function escape_argument(v)
-  return v ~= null and text.plain(markup.escape(v)) or v
+  return text.plain(markup.escape(v))
 end
 
 -- Arguments that go into the text: their place, and what becomes of them first.
