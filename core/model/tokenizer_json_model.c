@@ -26,6 +26,7 @@ static const struct model {
      1 << VOCAB | 1 << MERGES | 1 << UNK_TOKEN | 1 << DROPOUT | 1 << CONTINUING | 1 << SUFFIX | 1 << FUSE | 1 << FALLBACK | 1 << IGNORE},
     {"Unigram", WEIR__UNIGRAM, 1 << VOCAB | 1 << UNK_ID | 1 << FALLBACK},
     {"WordPiece", WEIR__WORDPIECE, 1 << VOCAB | 1 << UNK_TOKEN | 1 << CONTINUING | 1 << LONGEST},
+    {"WordLevel", WEIR__WORDLEVEL, 1 << VOCAB | 1 << UNK_TOKEN},
 };
 enum { MODELS = sizeof models / sizeof models[0] };
 
@@ -47,7 +48,7 @@ static int choose_model(weir__json j, const weir__json *at, const struct model *
         return code;
     const struct model *m = *out = find_model(at, type);
     if (!m)
-        weir__json_fail(&j, WEIR_EUNSUPPORTED, "model \"%s\" is not supported; known: BPE, Unigram, WordPiece",
+        weir__json_fail(&j, WEIR_EUNSUPPORTED, "model \"%s\" is not supported; known: BPE, Unigram, WordPiece, WordLevel",
                         weir__quote(name, sizeof name, type.data, type.size));
     for (int i = VOCAB; m && i < FIELDS; i++)
         if (at[i].text && !(m->fields & 1u << i))

@@ -21,6 +21,7 @@ const weir__component weir__normalisers[] = {
      {{"strip_left", WEIR__OPTION_BOOLEAN, AT(left), true}, {"strip_right", WEIR__OPTION_BOOLEAN, AT(right), true}}},
     {"StripAccents", {.kind = WEIR__STRIP_ACCENT}, {{0}}},
     {"Nmt", {.kind = WEIR__NMT}, {{0}}},
+    {"ByteLevel", {.kind = WEIR__BYTE_LEVEL}, {{0}}},
     {"Precompiled", {.kind = WEIR__CHARSMAP, .graphemes = true}, {{"precompiled_charsmap", WEIR__OPTION_CHARSMAP, 0, true}}},
     {"BertNormalizer",
      {.kind = WEIR__BERT, .clean_text = true, .chinese = true, .lowercase = true},
@@ -55,6 +56,7 @@ const weir__component weir__pretokenisers[] = {
     {"WhitespaceSplit", {.kind = WEIR__WHITESPACE_SPLIT}, {{0}}},
     {"Punctuation", {.kind = WEIR__PUNCTUATION}, {{"behavior", WEIR__OPTION_BEHAVIOUR, 0, false}}},
     {"BertPreTokenizer", {.kind = WEIR__BERT_SPLIT}, {{0}}},
+    {"FixedLength", {.kind = WEIR__FIXED_LENGTH, .start = 5}, {{"length", WEIR__OPTION_COUNT, AT(start), false}}},
     {0},
 };
 
@@ -82,5 +84,11 @@ const weir__component weir__decoders[] = {
     {"WordPiece",
      {.kind = WEIR__WORDPIECE_JOIN, .content = {"##", 2}, .cleanup = true},
      {{"prefix", WEIR__OPTION_TEXT, AT(content), false}, {"cleanup", WEIR__OPTION_BOOLEAN, AT(cleanup), false}}},
+    {"BPEDecoder", {.kind = WEIR__BPE_JOIN, .content = {"</w>", 4}}, {{"suffix", WEIR__OPTION_TEXT, AT(content), false}}},
+    {"CTC",
+     {.kind = WEIR__CTC, .pattern = {"<pad>", 5}, .content = {"|", 1}, .cleanup = true},
+     {{"pad_token", WEIR__OPTION_TEXT, AT(pattern), false},
+      {"word_delimiter_token", WEIR__OPTION_TEXT, AT(content), false},
+      {"cleanup", WEIR__OPTION_BOOLEAN, AT(cleanup), false}}},
     {0},
 };

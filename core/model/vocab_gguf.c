@@ -182,7 +182,9 @@ static int make_plan(plan *p, weir__vocab_said *said, bool *fits, weir_error **e
         return WEIR_OK;
     if (v->model == WEIR__SPM || (v->model == WEIR__BPE && !is_byte_level(v)))
         return plan_llama(p, fits, error);
-    *fits = v->model == WEIR__BPE ? plan_gpt2(p) : v->model == WEIR__UNIGRAM ? plan_t5(p) : refuse(p, "WordPiece as the library has it");
+    *fits = v->model == WEIR__BPE       ? plan_gpt2(p)
+            : v->model == WEIR__UNIGRAM ? plan_t5(p)
+                                        : refuse(p, v->model == WEIR__WORDLEVEL ? "WordLevel" : "WordPiece as the library has it");
     return WEIR_OK;
 }
 

@@ -202,9 +202,17 @@ static void put_wordpiece(vocab_file *f) {
     put_ids(f);
 }
 
+static void put_wordlevel(vocab_file *f) {
+    put_piece_or_null(f->json, "unk_token", f->v, f->v->unk);
+    put_ids(f);
+}
+
 static int put_model(vocab_file *f, weir_error **error) {
-    static const char *const names[] = {
-        [WEIR__BPE] = "BPE", [WEIR__SPM] = "BPE", [WEIR__UNIGRAM] = "Unigram", [WEIR__WORDPIECE] = "WordPiece"};
+    static const char *const names[] = {[WEIR__BPE] = "BPE",
+                                        [WEIR__SPM] = "BPE",
+                                        [WEIR__UNIGRAM] = "Unigram",
+                                        [WEIR__WORDPIECE] = "WordPiece",
+                                        [WEIR__WORDLEVEL] = "WordLevel"};
     const weir__vocab *v = f->v;
     const char *name = names[v->model];
     int code = WEIR_OK;
@@ -215,6 +223,8 @@ static int put_model(vocab_file *f, weir_error **error) {
         put_bpe(f, v->merges, v->n_merges);
     else if (v->model == WEIR__WORDPIECE)
         put_wordpiece(f);
+    else if (v->model == WEIR__WORDLEVEL)
+        put_wordlevel(f);
     else
         code = (v->model == WEIR__SPM ? put_spm : put_unigram)(f, error);
     weir__json_write_close(f->json, '}');

@@ -117,6 +117,10 @@ int weir__decoder_feed_bytes(weir__decoder *d, const char *bytes, size_t size, w
     return WEIR_OK;
 }
 
+static bool is_hidden(const weir__tokenizer *t, int32_t id) {
+    return t->kinds[id] == WEIR__CONTROL || t->kinds[id] == WEIR__UNKNOWN;
+}
+
 /* The text of a token at this place: at the beginning without what encode put before the text. */
 static int token_text(weir__decoder *d, int32_t id, weir__string *text, weir_error **error) {
     const weir__tokenizer *t = d->tokenizer;
@@ -130,14 +134,37 @@ static int token_text(weir__decoder *d, int32_t id, weir__string *text, weir_err
     return WEIR_OK;
 }
 
-/* Whether a token ends the beginning of a text: control pieces do not. */
+/* Whether a token ends the beginning of a text: control pieces do not; of others without text those that join with what follows, as WordPiece's "##". */
 static bool is_text(const weir__decoder *d, int32_t id) {
-    return d->tokenizer->texts[id].size > 0;
+    const weir__tokenizer *t = d->tokenizer;
+    return t->texts[id].size > 0 || (t->firsts && !is_hidden(t, id));
+}
+
+/* What decoders say of neighbours: a space behind the last piece, a token that is repeated. */
+static void join(weir__decoder *d, int32_t id, bool *space, bool *repeated) {
+    const weir__tokenizer *t = d->tokenizer;
+    *space = *repeated = false;
+    if (is_hidden(t, id))
+        return;
+    weir__string piece = t->pieces[id], suffix = t->suffix;
+    *space = d->gap;
+    *repeated = t->repeats && d->last == id + 1;
+    d->gap = suffix.size > 0 && piece.size >= suffix.size && memcmp(piece.data + piece.size - suffix.size, suffix.data, suffix.size) == 0;
+    d->last = id + 1;
 }
 
 int weir__decoder_feed(weir__decoder *d, int32_t id, weir_error **error) {
     weir__string text;
+    bool space, repeated;
     int code = token_text(d, id, &text, error);
+    if (code)
+        return code;
+    if ((code = reserve(d, text.size + 1, error)))
+        return code;
+    join(d, id, &space, &repeated);
+    if (repeated)
+        return WEIR_OK;
+    code = weir__decoder_feed_bytes(d, " ", space, error);
     if (!code)
         code = weir__decoder_feed_bytes(d, text.data, text.size, error);
     if (!code && is_text(d, id))
@@ -147,6 +174,7 @@ int weir__decoder_feed(weir__decoder *d, int32_t id, weir_error **error) {
 
 int weir__decoder_context(weir__decoder *d, const int32_t *ids, size_t n, weir_error **error) {
     weir__string text;
+    bool space, repeated;
     int code = WEIR_OK;
     for (size_t i = 0; i < n && !code; i++) {
         code = token_text(d, ids[i], &text, error);
@@ -157,6 +185,7 @@ int weir__decoder_context(weir__decoder *d, const int32_t *ids, size_t n, weir_e
         memcpy(d->held + d->held_size, text.data, text.size);
         d->held_size += text.size;
         d->first &= !is_text(d, ids[i]);
+        join(d, ids[i], &space, &repeated);
         size_t left = incomplete(d->held, d->held_size);
         memmove(d->held, d->held + d->held_size - left, left);
         d->held_size = left;

@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const uint64_t decoder_kinds = 1u << WEIR__BYTE_LEVEL | 1u << WEIR__REPLACE | 1u << WEIR__METASPACE | 1u << WEIR__BYTE_FALLBACK |
-                                      1u << WEIR__FUSE | 1u << WEIR__STRIP_DECODED | 1u << WEIR__WORDPIECE_JOIN;
+                                      1u << WEIR__FUSE | 1u << WEIR__STRIP_DECODED | 1u << WEIR__WORDPIECE_JOIN | 1u << WEIR__BPE_JOIN |
+                                      1u << WEIR__CTC;
 
 /* Bytes that the steps may make of one piece, and of all in relation to the vocabulary's. */
 enum { PIECE_MOST = 16 * WEIR_MAX_PIECE, TEXTS_GROWTH = 4, TEXTS_ROOM = 1 << 20 };
@@ -15,6 +16,8 @@ typedef struct piece {
     weir__tokenizer *t;
     size_t id;
     bool first;
+    const int32_t *shown; /* [t->size] position + 1 in t->added of tokens that are shown as normalised, 0: others; NULL: there are none */
+    weir__work work;
     weir__buffer now, next;
     int code;
 } piece;
@@ -69,6 +72,22 @@ static void join_words(piece *p, const weir__step *step) {
         clean_up(p);
 }
 
+/* Each suffix is a space but the last one, which is one only if another piece follows. */
+static void join_suffixed(piece *p, const weir__step *step) {
+    weir__string c = step->content;
+    if (p->now.size >= c.size && memcmp(p->now.data + p->now.size - c.size, c.data, c.size) == 0)
+        p->now.size -= c.size;
+    replace(p, c, (weir__string){" ", 1});
+}
+
+static void clean_ctc(piece *p, const weir__step *step) {
+    replace(p, step->pattern, (weir__string){"", 0});
+    if (!step->cleanup)
+        return;
+    clean_up(p);
+    replace(p, step->content, (weir__string){" ", 1});
+}
+
 /* Takes `content` off the beginning and the end. */
 static void strip(piece *p, const weir__step *step) {
     weir__string text = {p->now.data, p->now.size}, c = step->content;
@@ -110,17 +129,15 @@ static void run_step(piece *p, const weir__step *step) {
     case WEIR__WORDPIECE_JOIN:
         join_words(p, step);
         break;
+    case WEIR__BPE_JOIN:
+        join_suffixed(p, step);
+        break;
+    case WEIR__CTC:
+        clean_ctc(p, step);
+        break;
     default: /* BYTE_FALLBACK: byte pieces are bytes whatever the steps; FUSE */
         break;
     }
-}
-
-/* How many steps work on single pieces: those before FUSE. */
-static size_t single_steps(weir__steps steps) {
-    size_t n = 0;
-    while (n < steps.size && steps.data[n].kind != WEIR__FUSE)
-        n++;
-    return n;
 }
 
 static int byte_of(const weir__tokenizer *t, size_t id) {
@@ -131,14 +148,23 @@ static int byte_of(const weir__tokenizer *t, size_t id) {
     return -1;
 }
 
+/* An added token that is looked for in the normalised text is that text. */
+static weir__string source_of(piece *p) {
+    weir__string source = p->t->pieces[p->id];
+    if (p->shown && p->shown[p->id] > 0)
+        p->code = weir__normalise(&p->t->normaliser, &p->work, p->t->added[p->shown[p->id] - 1].content, &source, NULL);
+    return source;
+}
+
 static void make_text(piece *p, weir__steps steps, weir__string *to) {
     weir__tokenizer *t = p->t;
-    weir__string source = t->pieces[p->id];
-    size_t n = single_steps(steps);
+    size_t n = steps.size;
+    bool fused = false;
     char byte;
     to->size = 0;
     if (t->kinds[p->id] == WEIR__CONTROL || t->kinds[p->id] == WEIR__UNKNOWN)
         return;
+    weir__string source = source_of(p);
     p->now.size = p->next.size = 0;
     put(p, source.data, source.size);
     done(p);
@@ -149,11 +175,39 @@ static void make_text(piece *p, weir__steps steps, weir__string *to) {
         done(p);
         n = 0;
     }
-    for (size_t i = 0; i < n && !p->code; i++)
-        run_step(p, &steps.data[i]);
+    for (size_t i = 0; i < n && !p->code; i++) {
+        if (!(fused && steps.data[i].kind == WEIR__STRIP_DECODED)) /* of the whole text: t->strip */
+            run_step(p, &steps.data[i]);
+        fused |= steps.data[i].kind == WEIR__FUSE;
+    }
     if (!p->code)
         p->code = weir__buffer_put(t->system, &t->text_bytes, p->now.data, p->now.size);
     to->size = p->now.size;
+}
+
+static bool is_character(weir__string text) {
+    return text.size > 0 && weir__utf8_step(text.data, text.size) == (int)text.size;
+}
+
+/* What is wrong with step i; NULL: nothing. */
+static const char *complaint(const weir__tokenizer *t, const weir__step *step, size_t i, bool fused) {
+    bool joins = step->kind == WEIR__BPE_JOIN || step->kind == WEIR__CTC, replaces = step->kind == WEIR__REPLACE;
+    if ((unsigned)step->kind >= 64 || !(decoder_kinds >> step->kind & 1))
+        return "is no decoder";
+    if (replaces && step->regex)
+        return "by a pattern is not supported in a decoder";
+    if ((replaces && step->pattern.size == 0) || (step->kind == WEIR__CTC && (step->pattern.size == 0 || step->content.size == 0)) ||
+        ((step->kind == WEIR__METASPACE || step->kind == WEIR__BPE_JOIN) && step->content.size == 0))
+        return "with an empty text is not supported";
+    if (joins && i > 0)
+        return "is supported only as the first step";
+    if (fused && replaces && !is_character(step->pattern))
+        return "of more than one character is not supported behind Fuse";
+    if (fused && step->kind == WEIR__STRIP_DECODED && step->stop > 0)
+        return "of a text's end is not supported behind Fuse";
+    if (fused && step->kind != WEIR__STRIP_DECODED && !replaces)
+        return "is not supported behind Fuse";
+    return fused && t->strip_most > 0 ? "is not supported behind Fuse and Strip" : NULL;
 }
 
 static int check(weir__tokenizer *t, const weir__vocab *v, bool *differ, weir_error **error) {
@@ -161,18 +215,18 @@ static int check(weir__tokenizer *t, const weir__vocab *v, bool *differ, weir_er
     *differ = false;
     for (size_t i = 0; i < v->decoder.size; i++) {
         const weir__step *step = &v->decoder.data[i];
-        bool fits = (unsigned)step->kind < 64 && (decoder_kinds >> step->kind & 1) && !(fused && step->kind != WEIR__STRIP_DECODED);
-        fits &= !(step->kind == WEIR__REPLACE && (step->regex || step->pattern.size == 0)) && !(fused && step->stop > 0);
-        fits &= !(step->kind == WEIR__METASPACE && step->content.size == 0) && !(fused && t->strip_most > 0);
-        if (!fits)
-            return weir_fail(error, WEIR_EUNSUPPORTED,
-                             "%s: step %zu of the decoder: kind %d with these settings, at this place, is not supported", v->source, i,
-                             (int)step->kind);
+        const char *wrong = complaint(t, step, i, fused);
+        if (wrong)
+            return weir_fail(error, WEIR_EUNSUPPORTED, "%s: step %zu of the decoder: %s %s", v->source, i, weir__step_name(step->kind),
+                             wrong);
         *differ |= step->kind == WEIR__METASPACE || step->kind == WEIR__WORDPIECE_JOIN;
-        if (fused) {
+        if (fused && step->kind == WEIR__STRIP_DECODED) {
             t->strip_most = step->start;
             t->strip = step->content;
         }
+        if (step->kind == WEIR__BPE_JOIN)
+            t->suffix = step->content;
+        t->repeats |= step->kind == WEIR__CTC;
         fused |= step->kind == WEIR__FUSE;
     }
     return WEIR_OK;
@@ -187,18 +241,33 @@ static void point(weir__string *texts, size_t n, const char **at) {
     }
 }
 
-static int make_texts(weir__tokenizer *t, weir__steps steps, weir__string *texts, bool first) {
-    piece p = {.t = t, .first = first, .now.most = PIECE_MOST, .next.most = PIECE_MOST};
+/* Sets `shown` of a piece. ENOMEM. */
+static int find_shown(weir__tokenizer *t, int32_t **shown) {
+    *shown = NULL;
+    for (size_t i = 0; i < t->n_added && t->normaliser.size > 0; i++) {
+        if (!t->added[i].normalized)
+            continue;
+        if (!*shown && !(*shown = weir__alloc(t->system, t->size * sizeof **shown)))
+            return WEIR_ENOMEM;
+        (*shown)[t->added[i].id] = (int32_t)i + 1;
+    }
+    return WEIR_OK;
+}
+
+static int make_texts(weir__tokenizer *t, weir__steps steps, const int32_t *shown, weir__string *texts, bool first) {
+    piece p = {.t = t, .first = first, .shown = shown, .work.system = t->system, .now.most = PIECE_MOST, .next.most = PIECE_MOST};
     for (p.id = 0; p.id < t->size && !p.code; p.id++)
         make_text(&p, steps, &texts[p.id]);
     weir__free(t->system, p.now.data);
     weir__free(t->system, p.next.data);
+    weir__work_fini(&p.work);
     return p.code;
 }
 
 int weir__detokenise_init(weir__tokenizer *t, const weir__vocab *v, weir_error **error) {
     bool differ;
     size_t bytes = 0;
+    int32_t *shown;
     int code = check(t, v, &differ, error);
     if (code)
         return code;
@@ -207,11 +276,16 @@ int weir__detokenise_init(weir__tokenizer *t, const weir__vocab *v, weir_error *
     t->text_bytes.most = TEXTS_GROWTH * bytes + TEXTS_ROOM;
     t->texts = weir__alloc(t->system, t->size * sizeof *t->texts);
     t->firsts = differ ? weir__alloc(t->system, t->size * sizeof *t->firsts) : NULL;
-    code = t->texts && (t->firsts || !differ) ? make_texts(t, v->decoder, t->texts, false) : WEIR_ENOMEM;
+    code = find_shown(t, &shown);
+    if (!code)
+        code = t->texts && (t->firsts || !differ) ? make_texts(t, v->decoder, shown, t->texts, false) : WEIR_ENOMEM;
     if (!code && differ)
-        code = make_texts(t, v->decoder, t->firsts, true);
+        code = make_texts(t, v->decoder, shown, t->firsts, true);
+    weir__free(t->system, shown);
     if (!code)
         code = weir__buffer_put(t->system, &t->text_bytes, t->strip.data, t->strip.size);
+    if (!code)
+        code = weir__buffer_put(t->system, &t->text_bytes, t->suffix.data, t->suffix.size);
     if (code == WEIR_ETOOBIG)
         return weir_fail(error, code, "%s: the decoder makes pieces of %zu bytes too long", v->source, bytes);
     if (code)
@@ -221,5 +295,6 @@ int weir__detokenise_init(weir__tokenizer *t, const weir__vocab *v, weir_error *
     if (differ)
         point(t->firsts, t->size, &at);
     t->strip.data = at;
+    t->suffix.data = t->suffix.size > 0 ? at + t->strip.size : NULL;
     return WEIR_OK;
 }

@@ -1,4 +1,5 @@
 /* normalise.c: the steps that change a text before it is cut. Bytes that are no UTF-8 pass through as they are. Normal forms: compose.c; charsmap.c. */
+#include "bytes.h"
 #include "steps.h"
 #include "unicode.h"
 
@@ -6,7 +7,8 @@
 
 const uint64_t weir__normaliser_kinds = 1u << WEIR__PREPEND | 1u << WEIR__REPLACE | 1u << WEIR__LOWERCASE | 1u << WEIR__NFC |
                                         1u << WEIR__NFD | 1u << WEIR__NFKC | 1u << WEIR__NFKD | 1u << WEIR__STRIP |
-                                        1u << WEIR__STRIP_ACCENT | 1u << WEIR__BERT | 1u << WEIR__CHARSMAP | 1u << WEIR__NMT;
+                                        1u << WEIR__STRIP_ACCENT | 1u << WEIR__BERT | 1u << WEIR__CHARSMAP | 1u << WEIR__NMT |
+                                        1u << WEIR__BYTE_LEVEL;
 
 static bool is_ascii(weir__string in) {
     bool ascii = true;
@@ -136,6 +138,15 @@ static int map(weir__work *w, weir__string in, map_fn *fn, weir__buffer *out) {
     return code;
 }
 
+/* GPT-2's characters for bytes, those that are no UTF-8 too. */
+static int write_bytes(weir__work *w, weir__string in, weir__buffer *out) {
+    int code = WEIR_OK;
+    char piece[2];
+    for (size_t i = 0; i < in.size && !code; i++)
+        code = weir__buffer_put(w->system, out, piece, weir__byte_piece((unsigned char)in.data[i], piece));
+    return code;
+}
+
 /* White space at the end, in bytes. */
 static size_t trailing(weir__string in) {
     size_t end = in.size, length;
@@ -209,7 +220,10 @@ static int run_simple(weir__work *w, const weir__step *step, weir__string *text)
         return map_to(w, nmt, text);
     default:
         out = weir__work_buffer(w, 0, text->data);
-        code = (step->kind == WEIR__PREPEND ? prepend : replace_text)(w, step, *text, out);
+        if (step->kind == WEIR__BYTE_LEVEL)
+            code = write_bytes(w, *text, out);
+        else
+            code = (step->kind == WEIR__PREPEND ? prepend : replace_text)(w, step, *text, out);
         *text = (weir__string){out->data, out->size};
         return code;
     }

@@ -8,7 +8,7 @@
 
 const uint64_t weir__pretokeniser_kinds = 1u << WEIR__SPLIT | 1u << WEIR__DIGITS | 1u << WEIR__BYTE_LEVEL | 1u << WEIR__METASPACE |
                                           1u << WEIR__WHITESPACE | 1u << WEIR__WHITESPACE_SPLIT | 1u << WEIR__PUNCTUATION |
-                                          1u << WEIR__BERT_SPLIT;
+                                          1u << WEIR__BERT_SPLIT | 1u << WEIR__FIXED_LENGTH;
 
 /* The step that is being run. */
 typedef struct cutter {
@@ -127,6 +127,20 @@ static void split_bert(cutter *c, weir__cut cut) {
     segment(c, WEIR__ISOLATED, cut.begin + from, cut.begin + cut.size, false);
 }
 
+static void split_lengths(cutter *c, weir__cut cut) {
+    const char *text = c->text.data + cut.begin;
+    size_t from = 0;
+    uint32_t characters = 0;
+    for (size_t at = 0; at < cut.size && !c->code; at++) {
+        if (((unsigned char)text[at] & 0xC0) == 0x80 || characters++ < c->step->start)
+            continue;
+        push(c, cut.begin + from, cut.begin + at, false);
+        from = at;
+        characters = 1;
+    }
+    push(c, cut.begin + from, cut.begin + cut.size, false);
+}
+
 static void run_cut(cutter *c, weir__cut cut, weir_error **error) {
     c->base = c->out->size;
     c->last_matched = false;
@@ -149,6 +163,9 @@ static void run_cut(cutter *c, weir__cut cut, weir_error **error) {
         break;
     case WEIR__BERT_SPLIT:
         split_bert(c, cut);
+        break;
+    case WEIR__FIXED_LENGTH:
+        split_lengths(c, cut);
         break;
     default:
         split(c, cut, error);

@@ -46,13 +46,47 @@ static weir__string copy(char **to, weir__string text) {
     return kept;
 }
 
+const char *weir__step_name(enum weir__step_kind kind) {
+    static const char *const names[] = {[WEIR__PREPEND] = "Prepend",
+                                        [WEIR__REPLACE] = "Replace",
+                                        [WEIR__LOWERCASE] = "Lowercase",
+                                        [WEIR__NFC] = "NFC",
+                                        [WEIR__NFD] = "NFD",
+                                        [WEIR__NFKC] = "NFKC",
+                                        [WEIR__NFKD] = "NFKD",
+                                        [WEIR__STRIP] = "Strip",
+                                        [WEIR__STRIP_ACCENT] = "StripAccents",
+                                        [WEIR__BERT] = "BertNormalizer",
+                                        [WEIR__CHARSMAP] = "Precompiled",
+                                        [WEIR__NMT] = "Nmt",
+                                        [WEIR__SPLIT] = "Split",
+                                        [WEIR__DIGITS] = "Digits",
+                                        [WEIR__BYTE_LEVEL] = "ByteLevel",
+                                        [WEIR__METASPACE] = "Metaspace",
+                                        [WEIR__WHITESPACE] = "Whitespace",
+                                        [WEIR__WHITESPACE_SPLIT] = "WhitespaceSplit",
+                                        [WEIR__PUNCTUATION] = "Punctuation",
+                                        [WEIR__BERT_SPLIT] = "BertPreTokenizer",
+                                        [WEIR__FIXED_LENGTH] = "FixedLength",
+                                        [WEIR__BYTE_FALLBACK] = "ByteFallback",
+                                        [WEIR__FUSE] = "Fuse",
+                                        [WEIR__STRIP_DECODED] = "Strip",
+                                        [WEIR__WORDPIECE_JOIN] = "WordPiece",
+                                        [WEIR__BPE_JOIN] = "BPEDecoder",
+                                        [WEIR__CTC] = "CTC"};
+    bool known = (size_t)kind < sizeof names / sizeof names[0] && names[kind];
+    return known ? names[kind] : "an unknown component";
+}
+
 static int check(const weir__step *step, size_t i, uint64_t kinds, const char *what, const char *source, weir_error **error) {
     if ((unsigned)step->kind >= 64 || !(kinds >> step->kind & 1))
-        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: step %zu of the %s: kind %d is none of a %s", source, i, what, (int)step->kind,
+        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: step %zu of the %s: %s is no %s", source, i, what, weir__step_name(step->kind),
                          what);
     bool wants_pattern = step->kind == WEIR__REPLACE || step->kind == WEIR__SPLIT;
     if (wants_pattern && step->pattern.size == 0)
         return weir_fail(error, WEIR_EUNSUPPORTED, "%s: step %zu of the %s: found an empty pattern", source, i, what);
+    if (step->kind == WEIR__FIXED_LENGTH && step->start == 0)
+        return weir_fail(error, WEIR_EUNSUPPORTED, "%s: step %zu of the %s: FixedLength: found length 0", source, i, what);
     if (step->kind == WEIR__METASPACE && step->content.size == 0)
         return weir_fail(error, WEIR_EUNSUPPORTED, "%s: step %zu of the %s: found an empty replacement", source, i, what);
     return WEIR_OK;

@@ -44,6 +44,9 @@ void weir__work_fini(weir__work *w);
 weir__buffer *weir__work_buffer(weir__work *w, size_t first, const char *text);
 int weir__work_find(weir__work *w, const weir__regex *r, weir__string text, size_t from, size_t *begin, size_t *end, weir_error **error);
 
+/* The component's name in the tokenizers library, for errors. */
+const char *weir__step_name(enum weir__step_kind kind);
+
 typedef struct weir__ops {
     weir_system *system;
     weir__step *steps;      /* [size] strings are copies */

@@ -56,6 +56,8 @@ typedef struct weir__decoder {
     size_t n_stops;
     size_t safe;             /* leading bytes of `held` that may be given out */
     bool first;              /* nothing was given out yet: what encode put before the text is left out */
+    bool gap;                /* a space stands before the next token's text */
+    int32_t last;            /* the last token that is text + 1; 0: none */
     bool continued;          /* `held` begins with an incomplete character of the context: dropped, not replaced, if it stays one */
     const weir__string *met; /* the stop string that was met, NULL: none */
     bool stopped;            /* a stop string was met: `safe` ends before it, all later input is ignored */

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const weir__text_model *const models[] = {&weir__bpe_model, &weir__spm_model, &weir__unigram_model, &weir__wordpiece_model};
+static const weir__text_model *const models[] = {&weir__bpe_model, &weir__spm_model, &weir__unigram_model, &weir__wordpiece_model,
+                                                 &weir__wordlevel_model};
 enum { MODELS = sizeof models / sizeof models[0] };
 
 /* Control pieces that published chat models end a turn with, whatever their file's eos is. */

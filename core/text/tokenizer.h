@@ -24,7 +24,7 @@ typedef struct weir__text_model {
     int (*encode)(weir__encoder *e, weir__string chunk, weir_error **error);
 } weir__text_model;
 
-extern const weir__text_model weir__bpe_model, weir__spm_model, weir__unigram_model, weir__wordpiece_model;
+extern const weir__text_model weir__bpe_model, weir__spm_model, weir__unigram_model, weir__wordpiece_model, weir__wordlevel_model;
 
 struct weir__tokenizer {
     weir_system *system;
@@ -51,6 +51,8 @@ struct weir__tokenizer {
     int32_t bos, eos, unk; /* -1: none */
     weir__string strip;    /* what is taken off the beginning of a decoded text, up to `strip_most` times; in `text_bytes` */
     uint32_t strip_most;
+    weir__string suffix; /* BPEDecoder: a piece that ends so has a space behind it, before the next one; in `text_bytes` */
+    bool repeats;        /* CTC: a token that follows itself is the same one */
     bool byte_level, byte_fallback, fuse_unk;
     bool cuts_at_mark; /* no piece has a mark behind another character: a chunk may be cut before such marks without changing the result */
     size_t longest;    /* bytes of the longest piece */

@@ -22,12 +22,13 @@ enum weir__model_kind {
     WEIR__SPM,       /* SentencePiece's BPE: the pair whose piece has the best score merges first */
     WEIR__UNIGRAM,   /* Unigram: the cut of the best sum of scores */
     WEIR__WORDPIECE, /* WordPiece: longest piece first */
+    WEIR__WORDLEVEL, /* WordLevel: a chunk is a piece or unknown */
 };
 
 enum weir__step_kind {
     /* normalisers */
     WEIR__PREPEND = 1,  /* Prepend: content, before a text that is not empty */
-    WEIR__REPLACE,      /* Replace: pattern (regex or text), content. Also a decoder (text only) */
+    WEIR__REPLACE,      /* Replace: pattern (regex or text), content. Also a decoder (text only; behind FUSE of one character) */
     WEIR__LOWERCASE,    /* Lowercase */
     WEIR__NFC,          /* NFC ... */
     WEIR__NFD,          /* */
@@ -41,17 +42,20 @@ enum weir__step_kind {
     /* pre-tokenisers */
     WEIR__SPLIT,            /* Split (also CharDelimiterSplit): pattern, regex, behaviour, invert */
     WEIR__DIGITS,           /* Digits: individual */
-    WEIR__BYTE_LEVEL,       /* ByteLevel: add_prefix_space, use_regex; the last step. Also a decoder */
+    WEIR__BYTE_LEVEL,       /* ByteLevel: add_prefix_space, use_regex; the last step. Also a decoder, and a normaliser (no settings) */
     WEIR__METASPACE,        /* Metaspace: content = the replacement, prepend, split. Also a decoder: content, prepend */
     WEIR__WHITESPACE,       /* Whitespace */
     WEIR__WHITESPACE_SPLIT, /* WhitespaceSplit */
     WEIR__PUNCTUATION,      /* Punctuation: behaviour */
     WEIR__BERT_SPLIT,       /* BertPreTokenizer */
+    WEIR__FIXED_LENGTH,     /* FixedLength: start = characters of a cut, not 0 */
     /* decoders */
     WEIR__BYTE_FALLBACK,  /* ByteFallback */
     WEIR__FUSE,           /* Fuse */
     WEIR__STRIP_DECODED,  /* Strip: content (one character), start, stop. Behind FUSE only with stop = 0 */
     WEIR__WORDPIECE_JOIN, /* WordPiece: content = the prefix, cleanup */
+    WEIR__BPE_JOIN,       /* BPEDecoder: content = the suffix, not empty; the first step */
+    WEIR__CTC,            /* CTC: pattern = what is left out, content = what is a space if `cleanup`; the first step */
 };
 
 enum weir__behaviour {

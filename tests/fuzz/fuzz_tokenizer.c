@@ -46,7 +46,7 @@ static const weir__step normalisers[NORMALISERS][3] = {
     {{.kind = WEIR__NMT}, {.kind = WEIR__NFKC}},
     {{.kind = WEIR__REPLACE, .pattern = TEXT("\\s+$"), .regex = true}},
     {{.kind = WEIR__NFD}, {.kind = WEIR__NFC}},
-    {{.kind = WEIR__REPLACE, .pattern = TEXT("aa"), .content = TEXT("a")}},
+    {{.kind = WEIR__REPLACE, .pattern = TEXT("aa"), .content = TEXT("a")}, {.kind = WEIR__BYTE_LEVEL}},
 };
 static const weir__step pretokenisers[PRETOKENISERS][3] = {
     {{0}},
@@ -58,7 +58,7 @@ static const weir__step pretokenisers[PRETOKENISERS][3] = {
     {{.kind = WEIR__BERT_SPLIT}},
     {SPLIT("\\s+", WEIR__REMOVED)},
     {SPLIT("[a-c]", WEIR__MERGED_WITH_PREVIOUS), {.kind = WEIR__DIGITS}},
-    {SPLIT(" ", WEIR__MERGED_WITH_NEXT)},
+    {SPLIT(" ", WEIR__MERGED_WITH_NEXT), {.kind = WEIR__FIXED_LENGTH, .start = 3}},
     {{.kind = WEIR__SPLIT, .pattern = TEXT("\\w+"), .regex = true, .behaviour = WEIR__REMOVED, .invert = true}},
     {{.kind = WEIR__SPLIT, .pattern = TEXT("a"), .behaviour = WEIR__CONTIGUOUS}},
     {SPLIT("\\s+$", WEIR__ISOLATED)},
@@ -170,6 +170,8 @@ static weir__tokenizer *make(int model, size_t normaliser, size_t pretokeniser, 
         cuts[m++] = byte_level;
     static const enum weir__model_kind model_kinds[] = {WEIR__BPE, WEIR__BPE, WEIR__SPM, WEIR__UNIGRAM, WEIR__WORDPIECE};
     weir__vocab v = {.source = "fuzz", .model = model_kinds[model], .size = n_pieces, .pieces = pieces, .scores = scores, .kinds = kinds};
+    if (model == WORDPIECE && pretokeniser % 2)
+        v.model = WEIR__WORDLEVEL;
     v.merges = merges;
     v.n_merges = n_merges;
     v.added = added;

@@ -47,6 +47,12 @@ LIBRARY(bert)
 LIBRARY(t5)
 LIBRARY(wordy)
 LIBRARY(chars)
+LIBRARY(suffixed)
+LIBRARY(words)
+LIBRARY(bytes)
+LIBRARY(lengths)
+LIBRARY(ctc)
+LIBRARY(joined)
 
 static void the_reference_unigram(void **state) {
     (void)state;
@@ -210,6 +216,73 @@ static void a_whole_chunk_is_looked_up_as_it_is_written_whatever_the_decoder(voi
     weir__tokenizer_free(t);
 }
 
+static void assert_decoded(const weir__tokenizer *t, const char *want, const int32_t *ids, size_t n) {
+    expected e = {.n_ids = n, .decoded = {want, strlen(want)}};
+    memcpy(e.ids, ids, n * sizeof *ids);
+    assert_int_equal(check_decoded(s, t, &e), 0);
+}
+#define assert_ids_are(t, want, ...)                                                                                                       \
+    assert_decoded(t, want, (const int32_t[]){__VA_ARGS__}, sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
+
+/* All of these texts are the tokenizers library's. */
+static void a_lone_prefix_is_a_word_at_a_texts_beginning_and_nothing_inside(void **state) {
+    (void)state;
+    weir__tokenizer *t = open_text("{\"decoder\": {\"type\": \"WordPiece\"}, \"model\": {\"type\": \"WordPiece\", \"unk_token\": \"?\", "
+                                   "\"continuing_subword_prefix\": \"##\", \"vocab\": {\"?\": 0, \"##\": 1, \"W\": 2, \"##b\": 3}}}");
+    assert_ids_are(t, "## W", 1, 2);
+    assert_ids_are(t, "##b", 1, 3);
+    assert_ids_are(t, "W W", 2, 1, 2);
+    assert_ids_are(t, "##", 1, 1);
+    weir__tokenizer_free(t);
+}
+
+static void a_suffix_is_a_space_before_what_follows(void **state) {
+    (void)state;
+    weir__tokenizer *t = open_text("{\"decoder\": {\"type\": \"BPEDecoder\"}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"a</w>\": 0, "
+                                   "\"b\": 1, \"</w>\": 2, \"c</w>x\": 3, \"<s>\": 4}, \"merges\": []}, \"added_tokens\": [{\"id\": 4, "
+                                   "\"content\": \"<s>\", \"special\": true}]}");
+    assert_ids_are(t, "a a", 0, 0);
+    assert_ids_are(t, "ba b", 1, 0, 1);
+    assert_ids_are(t, " ", 2, 2);
+    assert_ids_are(t, "b", 1, 2);
+    assert_ids_are(t, "a c x", 0, 3);
+    assert_ids_are(t, "a", 0, 4);
+    assert_ids_are(t, "a a", 0, 4, 0);
+    weir__tokenizer_free(t);
+}
+
+static void tokens_that_follow_themselves_are_one_for_ctc(void **state) {
+    (void)state;
+    weir__tokenizer *t =
+        open_text("{\"decoder\": {\"type\": \"CTC\"}, \"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": "
+                  "{\"?\": 0, \"a\": 1, \"b\": 2, \"|\": 3, \"<pad>\": 4}}}");
+    assert_ids_are(t, "aa b ", 1, 1, 4, 1, 3, 2, 3);
+    assert_ids_are(t, " ", 4, 4, 3);
+    assert_ids_are(t, " a", 3, 3, 1);
+    weir__tokenizer_free(t);
+}
+
+static void an_added_token_of_the_normalised_text_is_shown_normalised(void **state) {
+    (void)state;
+    weir__tokenizer *t = open_text("{\"normalizer\": {\"type\": \"Lowercase\"}, \"decoder\": {\"type\": \"Fuse\"}, \"model\": {\"type\": "
+                                   "\"BPE\", \"vocab\": {\"a\": 0}, \"merges\": []}, \"added_tokens\": [{\"id\": 1, \"content\": \"Xy\", "
+                                   "\"normalized\": true}, {\"id\": 2, \"content\": \"Zz\", \"normalized\": false}]}");
+    assert_ids_are(t, "axyZz", 0, 1, 2);
+    weir__tokenizer_free(t);
+}
+
+static void a_word_that_is_no_piece_needs_an_unknown_piece(void **state) {
+    (void)state;
+    weir__tokenizer *t = open_text("{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"a\": 0}}}");
+    weir__ids ids = {0};
+    weir_error *error = NULL;
+    assert_int_equal(weir__tokenizer_encode(t, &(weir__part){"bc", 2, false}, 1, false, &ids, &error), WEIR_EINVAL);
+    assert_non_null(strstr(weir_error_text(error), "no piece for \"bc\""));
+    weir_error_free(error);
+    weir__ids_free(s, &ids);
+    weir__tokenizer_free(t);
+}
+
 static void what_stands_around_a_text_is_of_the_post_processor(void **state) {
     (void)state;
     static const char form[] = "{\"model\": {" VOCAB ", \"merges\": []}, \"post_processor\": %s}";
@@ -266,9 +339,32 @@ static void unknown_components_are_refused_by_name(void **state) {
     assert_refused("{\"normalizer\": {\"type\": \"Rot13\"}, " MODEL "}", WEIR_EUNSUPPORTED, "normalizer \"Rot13\" is not supported");
     assert_refused("{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"UnicodeScripts\"}]}, " MODEL "}",
                    WEIR_EUNSUPPORTED, "pre_tokenizer \"UnicodeScripts\"");
-    assert_refused("{\"decoder\": {\"type\": \"CTC\"}, " MODEL "}", WEIR_EUNSUPPORTED, "decoder \"CTC\"");
+    assert_refused("{\"decoder\": {\"type\": \"Morse\"}, " MODEL "}", WEIR_EUNSUPPORTED, "decoder \"Morse\"");
     assert_refused("{\"post_processor\": {\"type\": \"X\\u0001\"}, " MODEL "}", WEIR_EUNSUPPORTED, "post_processor \"X\\u0001\"");
-    assert_refused("{\"model\": {\"type\": \"WordLevel\", \"vocab\": {}}}", WEIR_EUNSUPPORTED, "model \"WordLevel\"");
+    assert_refused("{\"model\": {\"type\": \"Lattice\", \"vocab\": {}}}", WEIR_EUNSUPPORTED, "model \"Lattice\"");
+}
+
+static void steps_that_are_not_run_are_refused_by_their_names(void **state) {
+    (void)state;
+    static const char form[] = "{\"decoder\": {\"type\": \"Sequence\", \"decoders\": [%s]}, " MODEL "}";
+    static const struct {
+        const char *decoders, *part;
+    } cases[] = {
+        {"{\"type\": \"Replace\", \"pattern\": {\"Regex\": \"a\"}, \"content\": \"\"}", "step 0 of the decoder: Replace by a pattern"},
+        {"{\"type\": \"Fuse\"}, {\"type\": \"Replace\", \"pattern\": {\"String\": \"ab\"}, \"content\": \"\"}",
+         "step 1 of the decoder: Replace of more than one character"},
+        {"{\"type\": \"Fuse\"}, {\"type\": \"ByteLevel\"}", "step 1 of the decoder: ByteLevel is not supported behind Fuse"},
+        {"{\"type\": \"Fuse\"}, {\"type\": \"Strip\", \"content\": \" \", \"start\": 0, \"stop\": 1}", "step 1 of the decoder: Strip of"},
+        {"{\"type\": \"Fuse\"}, {\"type\": \"CTC\"}", "step 1 of the decoder: CTC is supported only as the first"},
+        {"{\"type\": \"BPEDecoder\", \"suffix\": \"\"}", "step 0 of the decoder: BPEDecoder with an empty text"},
+    };
+    char text[1024];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snprintf(text, sizeof text, form, cases[i].decoders);
+        assert_refused(text, WEIR_EUNSUPPORTED, cases[i].part);
+    }
+    assert_refused("{\"pre_tokenizer\": {\"type\": \"FixedLength\", \"length\": 0}, " MODEL "}", WEIR_EUNSUPPORTED,
+                   "step 0 of the pre-tokeniser: FixedLength");
 }
 
 static void unknown_settings_are_refused_by_name(void **state) {
@@ -367,6 +463,12 @@ int main(void) {
         cmocka_unit_test(the_librarys_ids_of_t5),
         cmocka_unit_test(the_librarys_ids_of_wordy),
         cmocka_unit_test(the_librarys_ids_of_chars),
+        cmocka_unit_test(the_librarys_ids_of_suffixed),
+        cmocka_unit_test(the_librarys_ids_of_words),
+        cmocka_unit_test(the_librarys_ids_of_bytes),
+        cmocka_unit_test(the_librarys_ids_of_lengths),
+        cmocka_unit_test(the_librarys_ids_of_ctc),
+        cmocka_unit_test(the_librarys_ids_of_joined),
         cmocka_unit_test(the_reference_unigram),
         cmocka_unit_test(the_same_as_in_gguf),
         cmocka_unit_test(the_decision_models_tokenizer),
@@ -377,9 +479,15 @@ int main(void) {
         cmocka_unit_test(an_added_token_that_the_model_does_not_have_is_no_piece),
         cmocka_unit_test(an_added_token_that_the_model_has_stays_a_piece),
         cmocka_unit_test(a_whole_chunk_is_looked_up_as_it_is_written_whatever_the_decoder),
+        cmocka_unit_test(a_lone_prefix_is_a_word_at_a_texts_beginning_and_nothing_inside),
+        cmocka_unit_test(a_suffix_is_a_space_before_what_follows),
+        cmocka_unit_test(tokens_that_follow_themselves_are_one_for_ctc),
+        cmocka_unit_test(an_added_token_of_the_normalised_text_is_shown_normalised),
+        cmocka_unit_test(a_word_that_is_no_piece_needs_an_unknown_piece),
         cmocka_unit_test(what_stands_around_a_text_is_of_the_post_processor),
         cmocka_unit_test(sequences_in_sequences_are_flattened),
         cmocka_unit_test(unknown_components_are_refused_by_name),
+        cmocka_unit_test(steps_that_are_not_run_are_refused_by_their_names),
         cmocka_unit_test(unknown_settings_are_refused_by_name),
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(ids_are_checked),

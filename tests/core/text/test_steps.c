@@ -238,7 +238,7 @@ static void steps_of_another_kind_are_refused(void **state) {
     weir__step step = {.kind = WEIR__DIGITS};
     assert_int_equal(weir__ops_init(s, &o, (weir__steps){&step, 1}, weir__normaliser_kinds, "normaliser", "a.json", &error),
                      WEIR_EUNSUPPORTED);
-    assert_non_null(strstr(weir_error_text(error), "a.json: step 0 of the normaliser"));
+    assert_non_null(strstr(weir_error_text(error), "a.json: step 0 of the normaliser: Digits is no normaliser"));
     weir_error_free(error);
 }
 
