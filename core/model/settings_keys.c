@@ -37,7 +37,7 @@ static const char harmless_hf[] =
 static const char harmless_gguf[] = " rope.scaling.finetuned attention.causal tensor_data_layout ";
 
 static bool has_word(const char *words, const char *word, size_t n) {
-    for (const char *at = words; at && (at = strstr(at, word)); at += n)
+    for (const char *at = words; n > 0 && at && (at = strstr(at, word)); at += n)
         if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == 0))
             return true;
     return false;

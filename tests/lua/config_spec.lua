@@ -109,6 +109,10 @@ describe("config", function()
     refused("EUNSUPPORTED", "llama", set("mlp_only_layers", {1, 2}), "mlp_only_layers is a list of 2")
   end)
 
+  it("a_key_without_a_name_is_refused", function()
+    refused("EUNSUPPORTED", "llama", set("", 5), "is 5")
+  end)
+
   it("a_key_that_is_switched_off_is_not_refused", function()
     for _, value in ipairs {false, 0, weir.null} do
       same("llama", set("some_future_switch", value))
