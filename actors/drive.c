@@ -73,20 +73,9 @@ static void set_lease(weir__stepper *s, uint32_t ordinal, weir__buffer *blob) {
     weir__forward_set_base(s->forward, ordinal, blob);
 }
 
-static int release_nothing(void *data) {
-    (void)data;
-    return 0;
-}
-static void release_blob(void *data) {
-    weir__buffer_unref(data);
-}
-
 /* Work under way keeps a unit's blob even when this actor and the policy end. */
 static int keep_blob(weir__stepper *s, uint32_t ordinal) {
-    int code = weir__stream_host(s->stream, release_nothing, release_blob, weir__buffer_ref(s->leases[ordinal]));
-    if (code)
-        weir__buffer_unref(s->leases[ordinal]);
-    return code;
+    return weir__stream_keep(s->stream, s->leases[ordinal]);
 }
 
 static bool read_grants(weir__stepper *s, weir_cursor c) {
@@ -113,16 +102,9 @@ static bool read_grants(weir__stepper *s, weir_cursor c) {
 
 /* ---- submitting ---- */
 
-static int run_tiles(weir__stepper *s, weir__list *list, uint32_t tiles) {
-    int code = WEIR_OK;
-    for (uint32_t i = 0; i < tiles && !code; i++)
-        code = weir__stream_run(s->stream, list);
-    return code;
-}
-
 /* Copies the residual stream of all rows into row block `index` of the capture. */
 static int capture(weir__stepper *s, weir__pass *p, uint32_t index) {
-    size_t bytes = (size_t)s->forward->step->rows * (size_t)weir__checkpoint_config(s->checkpoint)->width * sizeof(float);
+    size_t bytes = (size_t)s->forward->step.view.rows * (size_t)weir__checkpoint_config(s->checkpoint)->width * sizeof(float);
     if (!p->hidden_out)
         return WEIR_OK;
     return weir__stream_copy(s->stream, p->hidden_out, bytes * index, s->forward->memory,
@@ -132,12 +114,12 @@ static int capture(weir__stepper *s, weir__pass *p, uint32_t index) {
 static int capture_normed(weir__stepper *s, weir__pass *p) {
     weir__forward *f = s->forward;
     size_t row = (size_t)weir__checkpoint_config(s->checkpoint)->width * sizeof(float), tile = f->options.tile,
-           rows = (size_t)f->step->rows;
+           rows = (size_t)f->step.view.rows;
     size_t from = (size_t)((uint8_t *)f->w.normed - (uint8_t *)weir__buffer_pointer(f->memory));
     int code = WEIR_OK;
     for (size_t first = 0; p->hidden_out && first < rows && !code; first += tile) {
         size_t n = rows - first < tile ? rows - first : tile;
-        code = weir__stream_run(s->stream, f->normed);
+        code = weir__forward_run(f, s->stream, f->normed, (uint32_t)(first / tile));
         if (!code)
             code = weir__stream_copy(s->stream, p->hidden_out, (s->units * rows + first) * row, f->memory, from, n * row);
     }
@@ -147,16 +129,16 @@ static int capture_normed(weir__stepper *s, weir__pass *p) {
 static int submit_finish(weir__stepper *s, weir__pass *p) {
     weir__forward *f = s->forward;
     size_t row = (size_t)weir__checkpoint_config(s->checkpoint)->vocab * sizeof(float), tile = f->out_tile,
-           outputs = (size_t)f->step->outputs;
+           outputs = (size_t)f->step.view.outputs;
     size_t from = (size_t)((uint8_t *)f->w.logits - (uint8_t *)weir__buffer_pointer(f->memory));
     int code = capture_normed(s, p);
     for (size_t first = 0; first < outputs && !code; first += tile) {
         size_t n = outputs - first < tile ? outputs - first : tile;
-        code = weir__stream_run(s->stream, f->finish);
+        code = weir__forward_run(f, s->stream, f->finish, (uint32_t)(first / tile));
         if (!code && p->logits_out)
             code = weir__stream_copy(s->stream, p->logits_out, first * row, f->memory, from, n * row);
     }
-    return code;
+    return code ? code : weir__step_pull(&f->step, s->stream);
 }
 
 static int notify(weir__stepper *s, weir__pass *p, weir_verb verb, int64_t arg) {
@@ -175,7 +157,11 @@ static bool whole_pass(const weir__stepper *s, const weir__pass *p) {
 }
 
 static int submit_whole(weir__stepper *s, weir__pass *p) {
-    int code = weir__stream_run(s->stream, s->forward->whole);
+    int code = weir__step_push(&s->forward->step, s->stream);
+    if (!code)
+        code = weir__forward_run(s->forward, s->stream, s->forward->whole, 0);
+    if (!code)
+        code = weir__step_pull(&s->forward->step, s->stream);
     for (uint32_t u = 0; u <= s->units && !code; u++)
         code = keep_blob(s, u);
     p->standing = s->units + 1;
@@ -188,13 +174,12 @@ static int submit_whole(weir__stepper *s, weir__pass *p) {
 
 /* done: an event to record after the unit's work, or NULL. */
 static int submit_unit(weir__stepper *s, weir__pass *p, uint32_t u, weir__event *done) {
-    uint32_t tiles = weir__forward_tiles(s->forward);
     int code;
     if (u == s->units) { /* the static modules: final norm, head, sampling */
         code = submit_finish(s, p);
         p->submitted = true;
     } else {
-        code = run_tiles(s, s->forward->units[u], tiles);
+        code = weir__forward_run_tiles(s->forward, s->stream, s->forward->units[u]);
         if (!code && u + 1 < s->units)
             code = capture(s, p, u + 1);
     }
@@ -250,6 +235,8 @@ static void on_acquired(weir_actor *self, void *data, const weir_message *reply,
     weir__event *done = NULL;
     int code = weir__event_new(s->device, &done);
     if (!code)
+        code = weir__forward_push_bases(s->forward, s->stream, u, 1);
+    if (!code)
         code = submit_unit(s, p, u, done);
     if (!code)
         code = complete(self, p, u, done);
@@ -286,7 +273,9 @@ static void advance(weir_actor *self, weir__pass *p) {
 }
 
 static int submit_begin(weir__stepper *s, weir__pass *p) {
-    int code = run_tiles(s, s->forward->begin, weir__forward_tiles(s->forward));
+    int code = weir__step_push(&s->forward->step, s->stream);
+    if (!code)
+        code = weir__forward_run_tiles(s->forward, s->stream, s->forward->begin);
     return code ? code : capture(s, p, 0);
 }
 
@@ -311,6 +300,8 @@ static void on_begun(weir_actor *self, void *data, const weir_message *reply, co
         weir__drive_fail(self, p, weir_error_new(WEIR_ETYPE, NULL, NULL, "policy.begin: wanted a generation and standing runs of buffers"));
         return;
     }
+    if (generation != s->generation && submit_failed(self, p, weir__forward_push_bases(s->forward, s->stream, 0, s->units + 1)))
+        return;
     s->generation = generation;
     if (!s->granted[s->units]) {
         weir__drive_fail(
@@ -334,7 +325,7 @@ void weir__drive_start(weir_actor *self, weir__pass *p) {
         return;
     }
     p->phase = WEIR__BEGIN;
-    weir_body *b = weir_pack(s->system, "ii", (int64_t)s->forward->step->rows, s->generation);
+    weir_body *b = weir_pack(s->system, "ii", (int64_t)s->forward->step.view.rows, s->generation);
     code = weir_call(self, s->options.policy, s->begin, b, -1, on_begun, p, NULL);
     if (code) {
         p->phase = WEIR__RUNNING;

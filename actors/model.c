@@ -109,7 +109,7 @@ static void on_load(weir_actor *self, const weir_message *msg) {
     if (!code)
         code = read_load(m, weir_message_body(msg), &threads, &error);
     if (!code)
-        code = weir__device_cpu(m->system, (unsigned)threads, &m->device, &error);
+        code = weir__device_open(m->system, "cpu", (unsigned)threads, &m->device, &error);
     if (code) {
         weir_reply_error(self, msg, error ? error : weir_error_new(code, NULL, NULL, "load: %s", weir_code_text(code)));
         return;

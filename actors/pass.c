@@ -98,15 +98,15 @@ static int fill_run(weir__stepper *s, weir__run *r, weir_cursor tokens, weir_cur
         code = weir_fail(error, WEIR_EINVAL, "pass: a run has no tokens");
     if (!code)
         code = weir__kv_reserve(s->kv, r->sequence, r->first, (uint32_t)ids.size, error);
-    int32_t slot = weir__kv_slot(s->kv, r->sequence), before = s->forward->step->outputs;
+    int32_t slot = weir__kv_slot(s->kv, r->sequence), before = s->forward->step.view.outputs;
     if (!code)
-        code = weir__sampling_biases(sample_of(options), vocab, &sample, weir__forward_bias(s->forward, slot), error);
+        code = weir__sampling_biases(sample_of(options), vocab, &sample, weir__step_bias(&s->forward->step, slot), error);
     if (!code)
-        code = weir__forward_rows(s->forward, slot, (int32_t)r->first, ids.data, (uint32_t)ids.size, want, &sample, error);
+        code = weir__step_rows(&s->forward->step, slot, (int32_t)r->first, ids.data, (uint32_t)ids.size, vocab, want, &sample, error);
     if (!code) {
-        weir__forward_table(s->forward, s->kv, slot);
+        weir__step_table(&s->forward->step, s->kv, slot);
         r->count = (uint32_t)ids.size;
-        r->outputs = (uint32_t)(s->forward->step->outputs - before);
+        r->outputs = (uint32_t)(s->forward->step.view.outputs - before);
     }
     weir__ids_free(s->system, &ids);
     return code;
@@ -121,14 +121,14 @@ static bool listed_before(const weir__pass *p, uint32_t i) {
 
 static int make_outputs(weir__stepper *s, weir__pass *p, weir_error **error) {
     const weir__config *c = weir__checkpoint_config(s->checkpoint);
-    const weir_step *step = s->forward->step;
+    const weir_step *step = &s->forward->step.view;
     size_t hidden = (size_t)(s->units + 1) * (size_t)step->rows * (size_t)c->width * sizeof(float);
     size_t logits = (size_t)step->outputs * (size_t)c->vocab * sizeof(float);
     int code = WEIR_OK;
     if (p->hidden)
-        code = weir__buffer_new(s->device, hidden, "the hidden states of a pass", &p->hidden_out, error);
+        code = weir__buffer_new_host(s->device, hidden, "the hidden states of a pass", &p->hidden_out, error);
     if (p->return_logits && logits && !code)
-        code = weir__buffer_new(s->device, logits, "the logits of a pass", &p->logits_out, error);
+        code = weir__buffer_new_host(s->device, logits, "the logits of a pass", &p->logits_out, error);
     return code;
 }
 
@@ -137,7 +137,7 @@ int weir__pass_fill(weir__stepper *s, weir__pass *p, weir_error **error) {
     weir_error *first = NULL;
     int64_t position;
     uint32_t part = 0, n;
-    weir__forward_clear(s->forward);
+    weir__step_clear(&s->forward->step);
     weir_read_find(weir__options(p->body, 0), "runs", &runs);
     weir_read_array(&runs, &n);
     for (uint32_t i = 0; i < p->n_runs; i++) {
@@ -202,7 +202,7 @@ static void write_logprobs(weir_writer *w, const weir_step *step) {
 }
 
 weir_body *weir__pass_reply(weir__stepper *s, weir__pass *p) {
-    const weir_step *step = s->forward->step;
+    const weir_step *step = &s->forward->step.view;
     weir_writer *w = weir_write_begin(s->system);
     weir_write_map(w);
     weir__write_key(w, "sampled");

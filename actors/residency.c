@@ -14,7 +14,8 @@ typedef struct job {
     weir__checkpoint *checkpoint;
     /* fetch */
     uint32_t ordinal;
-    weir__buffer *blob, *staging, *slot;
+    weir__buffer *blob;
+    weir__mirror staging, slot; /* the file's bytes; where the blob is, for kernels */
     /* encode */
     weir_body *text;
     bool special, bounds;
@@ -43,8 +44,8 @@ static void job_release(void *data) {
     weir__free(s, j->path);
     weir__checkpoint_unref(j->checkpoint);
     weir__buffer_unref(j->blob);
-    weir__buffer_unref(j->staging);
-    weir__buffer_unref(j->slot);
+    weir__mirror_free(&j->staging);
+    weir__mirror_free(&j->slot);
     weir_body_free(j->text);
     weir__ids_free(s, &j->ids);
     weir__free(s, j);
@@ -160,7 +161,7 @@ static void on_open(weir_actor *self, const weir_message *m) {
 
 static int read_work(void *data) {
     job *j = data;
-    return weir__unit_read(j->checkpoint, j->ordinal, weir__buffer_pointer(j->staging), &j->error);
+    return weir__unit_read(j->checkpoint, j->ordinal, weir__buffer_host(j->staging.host), &j->error);
 }
 
 static int fetch_finish(job *j, weir_actor *self) {
@@ -173,22 +174,22 @@ static int make_buffers(residency *r, job *j, weir_error **error) {
     const weir__unit_plan *p = weir__checkpoint_unit(r->checkpoint, j->ordinal);
     int code = weir__buffer_new(r->device, p->blob_bytes, p->path, &j->blob, error);
     if (!code)
-        code = weir__buffer_new(r->device, p->source_bytes, "reading a unit", &j->staging, error);
+        code = weir__mirror_new(r->device, p->source_bytes, "reading a unit", &j->staging, error);
     if (!code)
-        code = weir__buffer_new(r->device, sizeof(void *), "a base pointer", &j->slot, error);
+        code = weir__mirror_new(r->device, sizeof(void *), "a base pointer", &j->slot, error);
     if (!code)
-        *(void **)weir__buffer_pointer(j->slot) = weir__buffer_pointer(j->blob);
+        *(void **)weir__buffer_host(j->slot.host) = weir__buffer_pointer(j->blob);
     return code;
 }
 
 static int pack_list(residency *r, job *j, weir__list **list, weir_error **error) {
     int code = weir__list_new(r->device, "pack", list, error);
-    weir__buffer *const owned[] = {j->blob, j->staging, j->slot};
+    weir__buffer *const owned[] = {j->blob, j->staging.device, j->slot.device};
     for (int i = 0; i < 3 && !code; i++)
         code = weir__list_own(*list, owned[i]);
     return code ? code
-                : weir__unit_pack(r->checkpoint, j->ordinal, weir__buffer_pointer(j->staging), (void *const *)weir__buffer_pointer(j->slot),
-                                  *list, error);
+                : weir__unit_pack(r->checkpoint, j->ordinal, weir__buffer_pointer(j->staging.device),
+                                  (void *const *)weir__buffer_pointer(j->slot.device), *list, error);
 }
 
 static void on_fetch(weir_actor *self, const weir_message *m) {
@@ -219,7 +220,11 @@ static void on_fetch(weir_actor *self, const weir_message *m) {
     if (!code)
         code = job_host(r, j, read_work);
     if (!code)
-        code = weir__stream_run(r->stream, list);
+        code = weir__mirror_push(r->stream, &j->staging, 0, weir__buffer_size(j->staging.host));
+    if (!code)
+        code = weir__mirror_push(r->stream, &j->slot, 0, sizeof(void *));
+    if (!code)
+        code = weir__stream_run(r->stream, list, NULL);
     weir__list_unref(list);
     job_submit(self, j, code);
 }

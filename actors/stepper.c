@@ -62,7 +62,7 @@ static int prepare(weir_actor *self, weir_error **error) {
         code = weir_monitor(self, s->options.policy);
     if (code)
         return code;
-    code = weir__stream_run(s->stream, s->forward->tables);
+    code = weir__forward_prepare(s->forward, s->stream);
     if (!code)
         code = weir__stream_notify(s->stream, s->self, s->tables_done, 0);
     if (code && error)

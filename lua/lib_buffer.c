@@ -41,8 +41,8 @@ void push_handle(lua_State *L, binding *b, weir_handle h) {
     h.type->ref(h.object);
     m->handle = h;
     if (buffer) {
-        m->data = weir__buffer_pointer(h.object);
-        m->size = weir__buffer_size(h.object);
+        m->data = weir__buffer_host(h.object);
+        m->size = m->data ? weir__buffer_size(h.object) : 0; /* memory that only kernels may touch shows as empty */
     }
 }
 

@@ -2,12 +2,15 @@
 #include "cpu.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static void *cpu_memory(weir__device *d, size_t bytes) {
+static void *cpu_memory(weir__device *d, size_t bytes, bool host) {
+    (void)host;
     return weir__pages(d->system, bytes);
 }
-static void cpu_memory_free(weir__device *d, void *p, size_t bytes) {
+static void cpu_memory_free(weir__device *d, void *p, size_t bytes, bool host) {
+    (void)host;
     weir__pages_free(d->system, p, bytes);
 }
 
@@ -39,27 +42,29 @@ static void name_left(weir__device *d) {
     weir__leave_behind(d->system, text);
 }
 
-static void cpu_close(weir__device *d) {
+static bool cpu_close(weir__device *d) {
     weir__cpu *cpu = (weir__cpu *)d;
     if (!weir__cpu_streams_end(cpu)) {
         name_left(d);
-        return;
+        return false;
     }
-    weir__set_quarantine(d->system, NULL, NULL);
     weir__team_free(cpu->team);
     device_free(cpu);
+    return true;
 }
 
-static void inline_close(weir__device *d) {
+static bool inline_close(weir__device *d) {
     weir__cpu *cpu = (weir__cpu *)d;
     weir__set_drain(d->system, NULL, NULL);
-    weir__set_quarantine(d->system, NULL, NULL);
     weir__inline_streams_end(cpu);
     device_free(cpu);
+    return true;
 }
 
 static const weir__device_table cpu_table = {
     .name = "cpu",
+    .shares_memory = true,
+    .int8 = true,
     .close = cpu_close,
     .memory = cpu_memory,
     .memory_free = cpu_memory_free,
@@ -72,6 +77,8 @@ static const weir__device_table cpu_table = {
 
 static const weir__device_table inline_table = {
     .name = "cpu",
+    .shares_memory = true,
+    .int8 = true,
     .close = inline_close,
     .memory = cpu_memory,
     .memory_free = cpu_memory_free,
@@ -91,7 +98,32 @@ static void condition_init(pthread_cond_t *c) {
     pthread_condattr_destroy(&a);
 }
 
-int weir__cpu_new(weir_system *s, unsigned threads, int level, weir__device **out, weir_error **error) {
+/* ---- making it ---- */
+
+static void levels_that_run(char *text, size_t size) {
+    size_t at = 0;
+    text[0] = 0;
+    for (int level = 0; level < WEIR_CPU_LEVELS; level++)
+        if (weir_cpu_level_runs(level) && at < size)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", weir_cpu_level_name(level));
+}
+
+static int choose_level(int *level, weir_error **error) {
+    const char *wanted = getenv("WEIR_CPU");
+    if (!wanted || !*wanted) {
+        *level = weir_cpu_level_best();
+        return WEIR_OK;
+    }
+    *level = weir_cpu_level_find(wanted);
+    if (*level >= 0 && weir_cpu_level_runs(*level))
+        return WEIR_OK;
+    char running[128];
+    levels_that_run(running, sizeof running);
+    return weir_fail(error, WEIR_EINVAL, "WEIR_CPU=%.32s: %s; this processor runs %s", wanted,
+                     *level < 0 ? "no such level" : "this level does not run here", running);
+}
+
+static int cpu_new(weir_system *s, unsigned threads, int level, weir__device **out, weir_error **error) {
     weir__cpu *cpu = weir__alloc(s, sizeof *cpu);
     if (!cpu)
         return weir_fail(error, WEIR_ENOMEM, "device cpu: no memory");
@@ -111,10 +143,23 @@ int weir__cpu_new(weir_system *s, unsigned threads, int level, weir__device **ou
     }
     if (inline_mode)
         weir__set_drain(s, weir__inline_drain, cpu);
-    weir__set_quarantine(s, weir__streams_quarantine, cpu);
     *out = &cpu->base;
     return WEIR_OK;
 }
+
+static int make(weir_system *s, unsigned index, unsigned threads, weir__device **out, weir_error **error) {
+    int level = 0, code = choose_level(&level, error);
+    (void)index;
+    if (code)
+        return code;
+    if (threads == 0)
+        threads = weir__processors();
+    return cpu_new(s, threads < WEIR_MAX_THREADS ? threads : WEIR_MAX_THREADS, level, out, error);
+}
+
+const weir__backend weir__cpu_backend = {.name = "cpu", .threads = true, .make = make};
+
+/* ---- work ---- */
 
 int weir__cpu_execute(const weir__item *item) {
     switch (item->kind) {
@@ -133,6 +178,6 @@ int weir__cpu_run_list(weir__cpu *cpu, weir__stream *st, const weir__item *item)
     if (weir__inject(cpu->base.system, WEIR__INJECT_KERNEL))
         return WEIR_EDEVICE;
     if (cpu->team)
-        return weir__team_run(cpu->team, item->list, st, item);
-    return weir__list_run_alone(item->list, st, item);
+        return weir__team_run(cpu->team, item->run.list, st, item);
+    return weir__list_run_alone(item->run.list, st, item);
 }

@@ -26,9 +26,6 @@ typedef struct weir__cpu {
     weir__inline_stream *streams; /* oldest first, until they are drained; loop's thread */
 } weir__cpu;
 
-/* Makes the device; level is one of weir_cpu_level that runs here. ENOMEM, EIO. */
-int weir__cpu_new(weir_system *s, unsigned threads, int level, weir__device **out, weir_error **error);
-
 /* stream_cpu.c: a thread each */
 int weir__cpu_stream_open(weir__device *d, const char *name, weir__stream **out, weir_error **error);
 void weir__cpu_stream_submit(weir__stream *st, weir__item *item);

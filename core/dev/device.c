@@ -1,12 +1,20 @@
-/* device.c: the front of a device: finding or making the system's cpu device, its names, and the list of streams. Knows no work items. */
-#include "cpu.h"
+/* device.c: the front of devices: finding or making a device of the system by its name, their names, and the list of streams. Knows no work items. */
+#include "private.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define ATTACHED_CPU "device.cpu"
+#define ATTACHED "devices"
+
+/* What a system has made so far. */
+typedef struct devices {
+    weir_system *system;
+    pthread_mutex_t lock; /* the list; devices stay until the system ends */
+    weir__device *first;
+} devices;
+
+static const weir__backend *const backends[] = {&weir__cpu_backend};
 
 int64_t weir__dev_clock(void) {
     struct timespec t;
@@ -14,71 +22,131 @@ int64_t weir__dev_clock(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void levels_that_run(char *text, size_t size) {
-    size_t at = 0;
-    text[0] = 0;
-    for (int level = 0; level < WEIR_CPU_LEVELS; level++)
-        if (weir_cpu_level_runs(level) && at < size)
-            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", weir_cpu_level_name(level));
+/* ---- the devices of a system ---- */
+
+static weir__device *first_of(devices *all) {
+    if (!all)
+        return NULL;
+    pthread_mutex_lock(&all->lock);
+    weir__device *d = all->first;
+    pthread_mutex_unlock(&all->lock);
+    return d;
 }
 
-static int choose_level(int *level, weir_error **error) {
-    const char *wanted = getenv("WEIR_CPU");
-    if (!wanted || !*wanted) {
-        *level = weir_cpu_level_best();
-        return WEIR_OK;
+static void quarantine(void *data, weir_address owner) {
+    for (weir__device *d = first_of(data); d; d = d->next)
+        weir__streams_quarantine(d, owner);
+}
+
+/* What is left behind is still listed. */
+static void close_devices(weir_system *s, void *data) {
+    devices *all = data;
+    weir__device **at = &all->first;
+    for (weir__device *d; (d = *at);) {
+        weir__device *next = d->next;
+        if (d->table->close(d))
+            *at = next;
+        else
+            at = &d->next;
     }
-    *level = weir_cpu_level_find(wanted);
-    if (*level >= 0 && weir_cpu_level_runs(*level))
-        return WEIR_OK;
-    char running[128];
-    levels_that_run(running, sizeof running);
-    return weir_fail(error, WEIR_EINVAL, "WEIR_CPU=%.32s: %s; this processor runs %s", wanted,
-                     *level < 0 ? "no such level" : "this level does not run here", running);
+    if (all->first)
+        return;
+    weir__set_quarantine(s, NULL, NULL);
+    pthread_mutex_destroy(&all->lock);
+    weir__free(s, all);
 }
 
-static void close_device(weir_system *s, void *device) {
-    (void)s;
-    weir__device *d = device;
-    d->table->close(d);
-}
-
-static int make_cpu(weir_system *s, unsigned threads, weir__device **out, weir_error **error) {
-    int level = 0;
-    int code = choose_level(&level, error);
-    if (code)
-        return code;
-    if (threads == 0)
-        threads = weir__processors();
-    code = weir__cpu_new(s, threads < WEIR_MAX_THREADS ? threads : WEIR_MAX_THREADS, level, out, error);
-    if (code)
-        return code;
-    code = weir__attach(s, ATTACHED_CPU, *out, close_device);
-    if (code) {
-        close_device(s, *out);
-        *out = NULL;
-        return weir_fail(error, code, "device cpu: cannot be attached to the system");
+/* NULL: no memory. */
+static devices *devices_of(weir_system *s) {
+    devices *all = weir__attached(s, ATTACHED);
+    if (all)
+        return all;
+    all = weir__alloc(s, sizeof *all);
+    if (!all || weir__attach(s, ATTACHED, all, close_devices)) {
+        weir__free(s, all);
+        return NULL;
     }
+    all->system = s;
+    pthread_mutex_init(&all->lock, NULL);
+    weir__set_quarantine(s, quarantine, all);
+    return all;
+}
+
+/* "cuda" is the first of them, "cuda:0". False: no backend of this name. */
+static bool parse(const char *name, const weir__backend **backend, unsigned *index) {
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        size_t n = strlen(backends[i]->name);
+        int used = 0;
+        if (strncmp(name, backends[i]->name, n) != 0)
+            continue;
+        *backend = backends[i];
+        *index = 0;
+        if (!name[n])
+            return true;
+        return backends[i]->many && sscanf(name + n, ":%3u%n", index, &used) == 1 && !name[n + (size_t)used];
+    }
+    return false;
+}
+
+static int no_such_device(const char *name, weir_error **error) {
+    char shown[64], known[128] = "";
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", backends[i]->name);
+    snprintf(shown, sizeof shown, "%s", name);
+    return weir_fail(error, WEIR_EINVAL, "device \"%s\": there is none of this name (there are %s)", shown, known);
+}
+
+static weir__device *find(devices *all, const weir__backend *backend, unsigned index) {
+    weir__device *d = first_of(all);
+    while (d && (d->backend != backend || d->index != index))
+        d = d->next;
+    return d;
+}
+
+static int add(weir_system *s, weir__device *d, const weir__backend *backend, unsigned index, weir_error **error) {
+    devices *all = devices_of(s);
+    if (!all) {
+        d->table->close(d);
+        return weir_fail(error, WEIR_ENOMEM, "device %s: no memory", backend->name);
+    }
+    d->backend = backend;
+    d->index = index;
+    if (backend->many)
+        snprintf(d->name, sizeof d->name, "%s:%u", backend->name, index);
+    else
+        snprintf(d->name, sizeof d->name, "%s", backend->name);
+    pthread_mutex_lock(&all->lock);
+    d->next = all->first;
+    all->first = d;
+    pthread_mutex_unlock(&all->lock);
     return WEIR_OK;
 }
 
-int weir__device_cpu(weir_system *s, unsigned threads, weir__device **out, weir_error **error) {
+int weir__device_open(weir_system *s, const char *name, unsigned threads, weir__device **out, weir_error **error) {
+    const weir__backend *backend = NULL;
+    unsigned index = 0;
+    if (!parse(name ? name : "cpu", &backend, &index))
+        return no_such_device(name, error);
     if (threads > WEIR_MAX_THREADS)
-        return weir_fail(error, WEIR_EINVAL, "device cpu: %u threads wanted, at most %d", threads, WEIR_MAX_THREADS);
-    weir__device *d = weir__attached(s, ATTACHED_CPU);
-    if (!d)
-        return make_cpu(s, threads, out, error);
-    if (threads && threads != d->threads)
-        return weir_fail(error, WEIR_EBUSY, "device cpu: made with %u threads, %u wanted", d->threads, threads);
-    *out = d;
-    return WEIR_OK;
+        return weir_fail(error, WEIR_EINVAL, "device %s: %u threads wanted, at most %d", backend->name, threads, WEIR_MAX_THREADS);
+    weir__device *d = find(weir__attached(s, ATTACHED), backend, index);
+    if (d && backend->threads && threads && threads != d->threads)
+        return weir_fail(error, WEIR_EBUSY, "device %s: made with %u threads, %u wanted", d->name, d->threads, threads);
+    int code = d ? WEIR_OK : backend->make(s, index, threads, &d, error);
+    if (!code && !d->backend)
+        code = add(s, d, backend, index, error);
+    if (!code)
+        *out = d;
+    return code;
 }
+
+/* ---- what a device is ---- */
 
 weir_system *weir__device_system(weir__device *d) {
     return d->system;
 }
 const char *weir__device_name(const weir__device *d) {
-    return d->table->name;
+    return d->name;
 }
 const char *weir__device_detail(const weir__device *d) {
     return d->detail;
@@ -86,11 +154,17 @@ const char *weir__device_detail(const weir__device *d) {
 unsigned weir__device_threads(const weir__device *d) {
     return d->threads;
 }
+bool weir__device_shares_memory(const weir__device *d) {
+    return d->table->shares_memory;
+}
+bool weir__device_has_int8(const weir__device *d) {
+    return d->table->int8;
+}
 
 /* The device's lock is held. */
 static void describe(const weir__stream *st, weir__stream_info *info) {
     memset(info, 0, sizeof *info);
-    snprintf(info->device, sizeof info->device, "%s", st->device->table->name);
+    snprintf(info->device, sizeof info->device, "%s", st->device->name);
     snprintf(info->name, sizeof info->name, "%s", st->name);
     info->owner = st->owner;
     info->state = atomic_load_explicit(&st->state, memory_order_relaxed);
@@ -105,10 +179,7 @@ const char *weir__stream_state_name(int state) {
     return names[state];
 }
 
-void weir__streams(weir_system *s, void (*fn)(void *data, const weir__stream_info *info), void *data) {
-    weir__device *d = weir__attached(s, ATTACHED_CPU);
-    if (!d)
-        return;
+static void each_stream(weir__device *d, void (*fn)(void *data, const weir__stream_info *info), void *data) {
     pthread_mutex_lock(&d->lock);
     for (const weir__stream *st = d->streams; st; st = st->next) {
         weir__stream_info info;
@@ -116,4 +187,10 @@ void weir__streams(weir_system *s, void (*fn)(void *data, const weir__stream_inf
         fn(data, &info);
     }
     pthread_mutex_unlock(&d->lock);
+}
+
+void weir__streams(weir_system *s, void (*fn)(void *data, const weir__stream_info *info), void *data) {
+    devices *all = weir__attached(s, ATTACHED);
+    for (weir__device *d = first_of(all); d; d = d->next)
+        each_stream(d, fn, data);
 }

@@ -21,9 +21,13 @@ extern const weir_handle_type weir__event_handle;           /* name "event" */
 
 /* ---- devices ---- */
 
-/* The system's cpu device, made on first use. threads 0: as it is, or the processors this process may use. EBUSY: made with another count;
- * EINVAL: WEIR_CPU in the environment names no level, or one that does not run here; ENOMEM. The system owns it. */
-int weir__device_cpu(weir_system *s, unsigned threads, weir__device **out, weir_error **error);
+/* A device of the system by its name, made on first use; the system owns it. NULL: "cpu". threads: of the cpu; 0: as it is, or the processors this process may
+ * use. EBUSY: made with another count; EINVAL: no such device, WEIR_CPU in the environment names no level, or one that does not run here; ENOMEM. */
+int weir__device_open(weir_system *s, const char *name, unsigned threads, weir__device **out, weir_error **error);
+/* Whether the host's code reads and writes what kernels use: buffers for the host are the same memory as those for kernels. */
+bool weir__device_shares_memory(const weir__device *d);
+/* What a list may hold at all: EUNSUPPORTED products with int8 activations are not made for a device without them. */
+bool weir__device_has_int8(const weir__device *d);
 weir_system *weir__device_system(weir__device *d);
 const char *weir__device_name(const weir__device *d);   /* "cpu" */
 const char *weir__device_detail(const weir__device *d); /* "avx512+vnni, 2 threads" */
@@ -31,12 +35,26 @@ unsigned weir__device_threads(const weir__device *d);
 
 /* ---- buffers ---- */
 
-/* Device memory, 64-byte aligned, zeroed; large ones in huge pages. Counted in the system's bytes. ENOMEM (the text says how many bytes, for what). */
+/* Memory for kernels, 64-byte aligned, zeroed; on cpu large ones in huge pages. Counted in the system's bytes. ENOMEM (the text says how many bytes, for what). */
 int weir__buffer_new(weir__device *d, size_t bytes, const char *what, weir__buffer **out, weir_error **error);
+/* Memory for the host, which the device copies from and to without the host's help: read and written by host code while no copy does. */
+int weir__buffer_new_host(weir__device *d, size_t bytes, const char *what, weir__buffer **out, weir_error **error);
 weir__buffer *weir__buffer_ref(weir__buffer *b); /* any thread */
 void weir__buffer_unref(weir__buffer *b);        /* any thread; NULL does nothing */
 WEIR_API size_t weir__buffer_size(const weir__buffer *b);
-WEIR_API void *weir__buffer_pointer(weir__buffer *b); /* the device's address; host code may read and write it on cpu when no work does */
+WEIR_API void *weir__buffer_pointer(weir__buffer *b); /* the address that kernels and copies know */
+/* The address that host code may read and write when no work does; NULL: it may not (memory for kernels of a device that does not share its memory). */
+WEIR_API void *weir__buffer_host(weir__buffer *b);
+
+/* Memory that the host fills and kernels read, or the other way: a buffer for each, the same one where the device shares its memory. */
+typedef struct weir__mirror {
+    weir__buffer *device, *host;
+} weir__mirror;
+int weir__mirror_new(weir__device *d, size_t bytes, const char *what, weir__mirror *m, weir_error **error);
+void weir__mirror_free(weir__mirror *m); /* work under way keeps what it needs; a zeroed one: nothing */
+/* Submits the copy of a part to the device, from the device; nothing where both are one. As weir__stream_copy. */
+int weir__mirror_push(weir__stream *st, const weir__mirror *m, size_t offset, size_t bytes);
+int weir__mirror_pull(weir__stream *st, const weir__mirror *m, size_t offset, size_t bytes);
 
 /* ---- lists: recorded device work ---- */
 
@@ -57,11 +75,19 @@ int weir__stream_new(weir__device *d, weir_address owner, const char *name, weir
 /* Submits: each returns EINVAL (NULL, something of another device, out of bounds), ENOMEM, EDEVICE (injected); then nothing was queued and what was
  * given stays the caller's. The work counts what it is given. A failure of one piece of work sticks to the stream: what follows is not run, its
  * events fail, until the next notify, which reports the first failure and clears it. */
-int weir__stream_run(weir__stream *st, weir__list *l);
+/* How much of what a list was recorded for this run needs: devices that launch a grid a kernel fit it to this. The counts in the step block decide; these are at
+ * least as large. NULL: the list reads no step block. */
+typedef struct weir__shape {
+    int32_t rows, outputs; /* of the tile, of the output tile */
+    int32_t positions;     /* 1 + the largest position of a row */
+} weir__shape;
+int weir__stream_run(weir__stream *st, weir__list *l, const weir__shape *shape);
 int weir__stream_copy(weir__stream *st, weir__buffer *to, size_t to_offset, weir__buffer *from, size_t from_offset, size_t bytes);
 /* Runs fn(data) on the stream's thread: reading files, parsing, tokenising. release(data) is called once, after fn or instead of it when the
  * stream was closed or skipped, on any thread. fn's result: 0 or a weir code that becomes the stream's failure. */
 int weir__stream_host(weir__stream *st, int (*fn)(void *data), void (*release)(void *data), void *data);
+/* Counts a buffer until all earlier work is done. */
+int weir__stream_keep(weir__stream *st, weir__buffer *b);
 int weir__stream_record(weir__stream *st, weir__event *e); /* e is done when all earlier work is; once per event, else EINVAL */
 /* Later work waits for e; a failed e fails this stream's later work up to the next notify. EINVAL: e was never recorded. So a wait is only ever for
  * work that was submitted before it, and streams cannot wait for each other in a circle. */
@@ -107,12 +133,14 @@ typedef struct weir__item weir__item; /* one piece of submitted work: private.h 
 /* The functions in front check, count and make items; a backend queues the items and ends each one, in its stream's order, with weir__item_done. */
 typedef struct weir__device_table {
     const char *name;
-    /* In weir_system_free: ends every stream, waits for what runs, joins the threads, frees d. When something does not end within WEIR_DRAIN_NS, d and what it
-     * holds stay, and weir__leave_behind says so. */
-    void (*close)(weir__device *d);
-    void *(*memory)(weir__device *d, size_t bytes); /* zeroed, 64-byte aligned; NULL without memory */
+    bool shares_memory, int8; /* weir__device_shares_memory, weir__device_has_int8 */
+    /* In weir_system_free: ends every stream, waits for what runs, joins the threads, frees d. False: something has not ended within WEIR_DRAIN_NS; d and what it
+     * holds stay, and weir__leave_behind has said so. */
+    bool (*close)(weir__device *d);
+    /* Zeroed, 64-byte aligned, for kernels or for the host; NULL without memory. */
+    void *(*memory)(weir__device *d, size_t bytes, bool host);
     /* No queued work touches p any more. Any thread; must not wait for a stream. */
-    void (*memory_free)(weir__device *d, void *p, size_t bytes);
+    void (*memory_free)(weir__device *d, void *p, size_t bytes, bool host);
     /* Finds the entry point for these arguments, or returns a static text that says why this shape has none. */
     const char *(*bind)(weir__device *d, enum weir_kernel kernel, const void *args, weir__entry **entry);
     /* Makes a stream, or gives a closed one with its thread anew, ready for submit. Its base is zeroed but for `device` and, of one that is given anew,

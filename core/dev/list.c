@@ -93,7 +93,7 @@ int weir__list_add(weir__list *l, enum weir_kernel kernel, const void *args, boo
     weir__entry *entry = NULL;
     const char *why = d->table->bind(d, kernel, args, &entry);
     if (why)
-        return weir_fail(error, WEIR_EUNSUPPORTED, "device %s: list %s, item %zu, kernel %s: %s", d->table->name, l->name, l->length,
+        return weir_fail(error, WEIR_EUNSUPPORTED, "device %s: list %s, item %zu, kernel %s: %s", d->name, l->name, l->length,
                          weir_kernel_name(kernel), why);
     if (!reserve_items(l, 1))
         return weir_fail(error, WEIR_ENOMEM, "list %s: no memory for %zu items", l->name, l->length + 1);

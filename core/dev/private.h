@@ -11,10 +11,24 @@
 
 #define WEIR__CACHE_LINE 64
 
+/* A kind of device that can be made by name. */
+typedef struct weir__backend {
+    const char *name;
+    bool many;    /* "name:1" is another device */
+    bool threads; /* the number of threads is the caller's to choose */
+    /* EINVAL, EUNSUPPORTED, ENOMEM, EIO: the text says what is missing. */
+    int (*make)(weir_system *s, unsigned index, unsigned threads, weir__device **out, weir_error **error);
+} weir__backend;
+extern const weir__backend weir__cpu_backend;
+
 /* The base of every backend's device; the backend's struct starts with it. */
 struct weir__device {
     const weir__device_table *table;
     weir_system *system;
+    weir__device *next; /* of the system's */
+    const weir__backend *backend;
+    unsigned index;
+    char name[24]; /* "cpu", "cuda:0" */
     unsigned threads;
     char detail[64];
     /* the list, queues, pools and counters of its streams, waiters of its events; held for a few instructions, never while work runs */
@@ -26,6 +40,7 @@ struct weir__buffer {
     weir__device *device;
     _Atomic uint32_t refs;
     size_t size, allocated; /* bytes asked for; bytes held */
+    bool host;              /* for the host */
     void *pointer;
 };
 
@@ -61,7 +76,15 @@ struct weir__list {
     size_t buffer_count, buffer_capacity;
 };
 
-enum weir__item_kind { WEIR__ITEM_LIST, WEIR__ITEM_COPY, WEIR__ITEM_HOST, WEIR__ITEM_RECORD, WEIR__ITEM_WAIT, WEIR__ITEM_NOTIFY };
+enum weir__item_kind {
+    WEIR__ITEM_LIST,
+    WEIR__ITEM_COPY,
+    WEIR__ITEM_HOST,
+    WEIR__ITEM_KEEP,
+    WEIR__ITEM_RECORD,
+    WEIR__ITEM_WAIT,
+    WEIR__ITEM_NOTIFY
+};
 
 /* Objects in it are counted for the item. */
 struct weir__item {
@@ -69,7 +92,11 @@ struct weir__item {
     uint64_t number; /* 1, 2, 3... in its stream */
     enum weir__item_kind kind;
     union {
-        weir__list *list;
+        struct {
+            weir__list *list;
+            weir__shape shape;
+        } run;
+        weir__buffer *kept; /* KEEP */
         struct {
             weir__buffer *to, *from;
             size_t to_offset, from_offset, bytes;
@@ -118,9 +145,8 @@ void weir__item_done(weir__stream *st, weir__item *item, int status, int64_t bus
 /* The last of a closed stream, when all its items have ended: frees its pool, takes it off the list, tells who waits for the drain. Afterwards the memory
  * is the backend's, to free or to give anew. Any thread. */
 void weir__stream_drained(weir__stream *st);
-void weir__streams_quarantine(void *device,
-                              weir_address owner);    /* a weir__quarantine_fn: names the closed streams of `owner` that still drain */
-weir__stream *weir__stream_any_open(weir__device *d); /* NULL: none */
+void weir__streams_quarantine(weir__device *d, weir_address owner); /* names the closed streams of `owner` that still drain */
+weir__stream *weir__stream_any_open(weir__device *d);               /* NULL: none */
 
 void weir__event_finish(weir__event *e, int status); /* device's lock is held; wakes who waits */
 /* The device's lock is held, e is not done: the stream is among the waiters until weir__event_leave. */

@@ -17,7 +17,7 @@ static bool is_open(const weir__stream *st) {
 
 int weir__stream_new(weir__device *d, weir_address owner, const char *name, weir__stream **out, weir_error **error) {
     if (weir__inject(d->system, WEIR__INJECT_STREAM))
-        return weir_fail(error, WEIR_EIO, "device %s: stream %s cannot be made (injected)", d->table->name, name);
+        return weir_fail(error, WEIR_EIO, "device %s: stream %s cannot be made (injected)", d->name, name);
     weir__stream *st = NULL;
     int code = d->table->stream_open(d, name, &st, error);
     if (code)
@@ -91,8 +91,7 @@ void weir__stream_drained(weir__stream *st) {
     weir__pending(d->system, -1);
 }
 
-void weir__streams_quarantine(void *data, weir_address owner) {
-    weir__device *d = data;
+void weir__streams_quarantine(weir__device *d, weir_address owner) {
     pthread_mutex_lock(&d->lock);
     for (weir__stream *st = d->streams; st; st = st->next)
         if (st->owner == owner && !is_open(st))
@@ -146,14 +145,15 @@ static int submit(weir__stream *st, weir__item *item) {
     return WEIR_OK;
 }
 
-int weir__stream_run(weir__stream *st, weir__list *l) {
+int weir__stream_run(weir__stream *st, weir__list *l, const weir__shape *shape) {
     weir__item *item = NULL;
     if (!st || !l || l->device != st->device)
         return WEIR_EINVAL;
     int code = item_new(st, WEIR__ITEM_LIST, &item);
     if (code)
         return code;
-    item->list = weir__list_ref(l);
+    item->run.list = weir__list_ref(l);
+    item->run.shape = shape ? *shape : (weir__shape){0};
     atomic_fetch_add_explicit(&l->queued, 1, memory_order_relaxed);
     return submit(st, item);
 }
@@ -189,6 +189,17 @@ int weir__stream_host(weir__stream *st, int (*fn)(void *data), void (*release)(v
     item->host.fn = fn;
     item->host.release = release;
     item->host.data = data;
+    return submit(st, item);
+}
+
+int weir__stream_keep(weir__stream *st, weir__buffer *b) {
+    weir__item *item = NULL;
+    if (!b)
+        return WEIR_EINVAL;
+    int code = item_new(st, WEIR__ITEM_KEEP, &item);
+    if (code)
+        return code;
+    item->kept = weir__buffer_ref(b);
     return submit(st, item);
 }
 
@@ -259,8 +270,11 @@ static void give_back(const weir__item *item, int failure) {
     switch (item->kind) {
     case WEIR__ITEM_LIST:
         /* release: pairs with the acquire of whoever changes the list because it is not queued */
-        atomic_fetch_sub_explicit(&item->list->queued, 1, memory_order_release);
-        weir__list_unref(item->list);
+        atomic_fetch_sub_explicit(&item->run.list->queued, 1, memory_order_release);
+        weir__list_unref(item->run.list);
+        break;
+    case WEIR__ITEM_KEEP:
+        weir__buffer_unref(item->kept);
         break;
     case WEIR__ITEM_COPY:
         weir__buffer_unref(item->copy.to);

@@ -39,7 +39,6 @@ static void carve_workspace(weir__forward *f, carver *m) {
     w->hidden = carve(m, T * (size_t)c->ffn * sizeof(float));
     w->hidden_acts = carve_acts(f, m, 32, T, (size_t)c->ffn);
     w->partial = carve(m, weir_attention_workspace(c->heads, c->head_dim, (int)splits));
-    w->frequency = carve(m, (size_t)c->rope.dim / 2 * sizeof(double));
     w->rope = carve(m, P * (size_t)c->rope.dim * sizeof(float));
     w->logits = carve(m, f->out_tile * (size_t)c->vocab * sizeof(float));
     w->sampling = carve(m, weir_sample_workspace(c->vocab) * weir__device_threads(f->device));
@@ -77,41 +76,22 @@ static int make_kv(weir__forward *f, weir_error **error) {
     return WEIR_OK;
 }
 
-static weir_step *carve_step(weir__forward *f, carver *m) {
-    size_t rows = f->options.context, per_sequence = (rows + WEIR_KV_BLOCK - 1) / WEIR_KV_BLOCK;
-    weir_step header = {.tile = (int32_t)f->options.tile, .out_tile = (int32_t)f->out_tile, .blocks_per_sequence = (int32_t)per_sequence};
-    weir_step *step = carve(m, sizeof *step);
-    header.token = carve(m, rows * 4);
-    header.slot = carve(m, rows * 4);
-    header.position = carve(m, rows * 4);
-    header.out_row = carve(m, rows * 4);
-    header.blocks = carve(m, WEIR_MAX_SEQUENCES * per_sequence * 4);
-    header.sample = carve(m, rows * sizeof(weir_sample));
-    header.sampled = carve(m, rows * 4);
-    header.bias = carve(m, sizeof(weir_bias) * WEIR_MAX_SEQUENCES * WEIR_MAX_BIAS);
-    header.history = carve(m, per_sequence * WEIR_KV_BLOCK * sizeof(int32_t)); /* the pool has as many blocks as one sequence may */
-    header.logprobs = carve(m, sizeof(weir_logprobs) * WEIR_MAX_SEQUENCES);
-    if (step)
-        *step = header;
-    return step;
-}
-
 static int make_step(weir__forward *f, weir_error **error) {
-    carver m = {0};
-    carve_step(f, &m);
-    int code = weir__buffer_new(f->device, m.used, "the step block", &f->step_memory, error);
-    if (code)
-        return code;
-    m = (carver){weir__buffer_pointer(f->step_memory), 0};
-    f->step = carve_step(f, &m);
-    return weir__buffer_new(f->device, sizeof(void *) * (weir__checkpoint_graph(f->checkpoint)->units + 1), "base pointers", &f->slots,
-                            error);
+    const weir__config *c = weir__checkpoint_config(f->checkpoint);
+    int code = weir__step_init(weir__checkpoint_system(f->checkpoint), f->device, f->options.context, f->options.tile, f->out_tile,
+                               &f->step, error);
+    if (!code)
+        code = weir__mirror_new(f->device, sizeof(void *) * (weir__checkpoint_graph(f->checkpoint)->units + 1), "base pointers", &f->slots,
+                                error);
+    return code ? code
+                : weir__mirror_new(f->device, sizeof(double) * (size_t)c->rope.dim / 2, "rotary frequencies", &f->frequencies, error);
 }
 
 /* ---- lists ---- */
 
 static int new_list(weir__forward *f, const char *name, weir__list **out, weir_error **error) {
-    weir__buffer *const owned[] = {f->memory, f->kv_memory, f->step_memory, f->slots};
+    weir__buffer *owned[4 + WEIR__STEP_BUFFERS] = {f->memory, f->kv_memory, f->slots.device, f->frequencies.device};
+    weir__step_buffers(&f->step, owned + 4);
     int code = weir__list_new(f->device, name, out, error);
     for (size_t i = 0; i < sizeof owned / sizeof *owned && !code; i++)
         code = weir__list_own(*out, owned[i]);
@@ -120,18 +100,19 @@ static int new_list(weir__forward *f, const char *name, weir__list **out, weir_e
 
 /* A list that begins with moving to the next tile, or output tile (1). */
 static int tiled_list(weir__forward *f, const char *name, int32_t outputs, weir__list **out, weir_error **error) {
-    weir_k_tile tile = {f->step, outputs};
+    weir_k_tile tile = {weir__step_device(&f->step), outputs};
     int code = new_list(f, name, out, error);
     return code ? code : weir__list_add(*out, WEIR_K_tile, &tile, true, error);
 }
 
 static int record_tables(weir__forward *f, weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
-    weir_k_rope_table table = {f->w.rope, (int32_t)f->options.context, c->rope.dim, f->w.frequency, c->rope_scale};
+    weir_k_rope_table table = {f->w.rope, (int32_t)f->options.context, c->rope.dim, weir__buffer_pointer(f->frequencies.device),
+                               c->rope_scale};
     int code = new_list(f, "tables", &f->tables, error);
     if (code || c->rope.dim == 0)
         return code;
-    weir_rope_frequencies(&c->rope, f->w.frequency);
+    weir_rope_frequencies(&c->rope, weir__buffer_host(f->frequencies.host));
     return weir__list_add(f->tables, WEIR_K_rope_table, &table, true, error);
 }
 
@@ -165,7 +146,8 @@ static int record_finish(weir__forward *f, weir_error **error) {
     int code = tiled_list(f, "finish", 1, &f->finish, error);
     if (!code)
         code = weir__record_head(f, f->finish, error);
-    weir_k_sample sample = {f->step, f->w.logits, c->vocab, 0, f->w.sampling, (int32_t)weir__device_threads(f->device), 0};
+    weir_k_sample sample = {
+        weir__step_device(&f->step), f->w.logits, c->vocab, 0, f->w.sampling, (int32_t)weir__device_threads(f->device), 0};
     return code ? code : weir__list_add(f->finish, WEIR_K_sample, &sample, true, error);
 }
 
@@ -213,9 +195,12 @@ void weir__forward_free(weir__forward *f) {
     weir__list *const lists[] = {f->tables, f->begin, f->normed, f->finish, f->whole};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         weir__list_unref(lists[i]);
-    weir__buffer *const buffers[] = {f->memory, f->kv_memory, f->step_memory, f->slots};
+    weir__buffer *const buffers[] = {f->memory, f->kv_memory};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         weir__buffer_unref(buffers[i]);
+    weir__step_fini(&f->step);
+    weir__mirror_free(&f->slots);
+    weir__mirror_free(&f->frequencies);
     weir__free(s, f->units);
     weir__free(s, f->kv);
     weir__checkpoint_unref(f->checkpoint);
@@ -223,68 +208,47 @@ void weir__forward_free(weir__forward *f) {
 }
 
 void *const *weir__forward_slot(const weir__forward *f, uint32_t ordinal) {
-    return (void **)weir__buffer_pointer(f->slots) + ordinal;
+    return (void **)weir__buffer_pointer(f->slots.device) + ordinal;
 }
 
 void weir__forward_set_base(weir__forward *f, uint32_t ordinal, weir__buffer *blob) {
-    ((void **)weir__buffer_pointer(f->slots))[ordinal] = weir__buffer_pointer(blob);
+    ((void **)weir__buffer_host(f->slots.host))[ordinal] = weir__buffer_pointer(blob);
 }
 
-/* ---- one pass ---- */
-
-void weir__forward_clear(weir__forward *f) {
-    weir_step *s = f->step;
-    s->rows = s->tile_first = s->tile_rows = 0;
-    s->outputs = s->out_first = s->out_rows = 0;
+int weir__forward_push_bases(weir__forward *f, weir__stream *st, uint32_t first, uint32_t count) {
+    return weir__mirror_push(st, &f->slots, first * sizeof(void *), count * sizeof(void *));
 }
 
-void weir__forward_table(weir__forward *f, const weir__kv *kv, int32_t slot) {
-    uint32_t stride = weir__kv_blocks_per_sequence(kv);
-    /* the step block's row may be longer: its stride follows the pool, the sequence's the model's limit */
-    memcpy((int32_t *)f->step->blocks + (size_t)slot * (size_t)f->step->blocks_per_sequence, weir__kv_table(kv) + (size_t)slot * stride,
-           stride * sizeof(int32_t));
-}
+/* ---- submitting ---- */
 
-weir_bias *weir__forward_bias(const weir__forward *f, int32_t slot) {
-    return (weir_bias *)f->step->bias + (size_t)slot * WEIR_MAX_BIAS;
-}
-
-static void add_output(weir_step *s, int32_t row, const weir_sample *sample, int32_t position) {
-    weir_sample *to = (weir_sample *)s->sample + s->outputs;
-    *to = sample ? *sample : (weir_sample){0};
-    to->position = position;
-    ((int32_t *)s->out_row)[s->outputs++] = row;
-}
-
-int weir__forward_rows(weir__forward *f, int32_t slot, int32_t first, const int32_t *tokens, uint32_t count, int want,
-                       const weir_sample *sample, weir_error **error) {
-    weir_step *s = f->step;
-    int32_t vocab = weir__checkpoint_config(f->checkpoint)->vocab;
-    if (count > f->options.context - (uint32_t)s->rows)
-        return weir_fail(error, WEIR_ECONTEXT, "context full: a pass holds %u rows, %llu wanted", f->options.context,
-                         (unsigned long long)count + (unsigned long long)s->rows);
-    for (uint32_t i = 0; i < count; i++)
-        if (tokens[i] < 0 || tokens[i] >= vocab)
-            return weir_fail(error, WEIR_ETOKEN, "token %d at position %u: the vocabulary has %d", tokens[i], (uint32_t)first + i, vocab);
-    for (uint32_t i = 0; i < count; i++) {
-        int32_t row = s->rows++;
-        ((int32_t *)s->token)[row] = tokens[i];
-        ((int32_t *)s->slot)[row] = slot;
-        ((int32_t *)s->position)[row] = first + (int32_t)i;
-        if (want == 2 || (want == 1 && i + 1 == count))
-            add_output(s, row, sample, first + (int32_t)i);
-    }
-    s->tile_rows = s->rows; /* first + rows = total: the first `tile` wraps to 0 */
-    s->out_rows = s->outputs;
-    return WEIR_OK;
+int weir__forward_prepare(weir__forward *f, weir__stream *st) {
+    int code = weir__mirror_push(st, &f->frequencies, 0, weir__buffer_size(f->frequencies.host));
+    return code ? code : weir__stream_run(st, f->tables, NULL);
 }
 
 static uint32_t parts(int32_t n, uint32_t tile) {
     return ((uint32_t)n + tile - 1) / tile;
 }
 uint32_t weir__forward_tiles(const weir__forward *f) {
-    return parts(f->step->rows, f->options.tile);
+    return parts(f->step.view.rows, f->options.tile);
 }
 uint32_t weir__forward_out_tiles(const weir__forward *f) {
-    return parts(f->step->outputs, f->out_tile);
+    return parts(f->step.view.outputs, f->out_tile);
+}
+
+static int32_t part(int32_t all, uint32_t tile, uint32_t i) {
+    int32_t left = all - (int32_t)(i * tile);
+    return left < 0 ? 0 : left < (int32_t)tile ? left : (int32_t)tile;
+}
+
+int weir__forward_run(weir__forward *f, weir__stream *st, weir__list *l, uint32_t i) {
+    weir__shape shape = {part(f->step.view.rows, f->options.tile, i), part(f->step.view.outputs, f->out_tile, i), f->step.positions};
+    return weir__stream_run(st, l, &shape);
+}
+
+int weir__forward_run_tiles(weir__forward *f, weir__stream *st, weir__list *l) {
+    int code = WEIR_OK;
+    for (uint32_t i = 0; i < weir__forward_tiles(f) && !code; i++)
+        code = weir__forward_run(f, st, l, i);
+    return code;
 }

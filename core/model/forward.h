@@ -3,8 +3,8 @@
 #ifndef WEIR_FORWARD_H
 #define WEIR_FORWARD_H
 
-#include "kv.h"
 #include "model.h"
+#include "step_block.h"
 
 typedef struct weir__forward_options {
     uint32_t tile;    /* rows through a unit together */
@@ -22,10 +22,9 @@ typedef struct weir__workspace {
     void *attention_acts;              /* in whichever blocks the product takes that reads them */
     float *hidden;                     /* [T][ffn] */
     void *hidden_acts;
-    float *partial;    /* weir_attention_workspace */
-    double *frequency; /* [rope_dim / 2] */
-    float *rope;       /* [context][rope_dim / 2][2] */
-    float *logits;     /* [out_tile][vocab] */
+    float *partial; /* weir_attention_workspace */
+    float *rope;    /* [context][rope_dim / 2][2] */
+    float *logits;  /* [out_tile][vocab] */
     void *sampling;
 } weir__workspace;
 
@@ -35,13 +34,13 @@ typedef struct weir__forward {
     weir__forward_options options;
     uint32_t out_tile;
     int32_t q_width, k_width, qkv_width;
-    weir__buffer *memory;      /* the workspace */
-    weir__buffer *kv_memory;   /* all layers' pools */
-    weir__buffer *step_memory; /* the step block and its arrays */
-    weir__buffer *slots;       /* void *[units + 1]: base pointers */
+    weir__buffer *memory;    /* the workspace */
+    weir__buffer *kv_memory; /* all layers' pools */
+    weir__step_block step;
+    weir__mirror slots;       /* void *[units + 1]: base pointers */
+    weir__mirror frequencies; /* double [rope_dim / 2] */
     weir__workspace w;
     weir_kv *kv;        /* [layers] */
-    weir_step *step;    /* in step_memory; host and device see the same on cpu */
     weir__list **units; /* [units] over one tile */
     weir__list *tables; /* computes the rotary table, run once */
     weir__list *begin;  /* embeds one tile */
@@ -53,7 +52,8 @@ typedef struct weir__forward {
 /* Makes everything and records every list. ENOMEM (names what), EUNSUPPORTED (a shape that the device refuses). */
 int weir__forward_new(weir__checkpoint *c, weir__device *d, const weir__forward_options *o, weir__forward **out, weir_error **error);
 void weir__forward_free(weir__forward *f); /* work under way keeps what it needs. NULL does nothing */
-void weir__forward_set_base(weir__forward *f, uint32_t ordinal, weir__buffer *blob); /* only while no work reads it */
+/* A unit's blob, from the next push on: only while no work reads its place. */
+void weir__forward_set_base(weir__forward *f, uint32_t ordinal, weir__buffer *blob);
 void *const *weir__forward_slot(const weir__forward *f, uint32_t ordinal);
 
 /* ---- recording: record.c ---- */
@@ -65,17 +65,16 @@ int weir__record_final_norm(const weir__forward *f, weir__list *l, weir_error **
 /* Final norm of the rows that want logits, and the logits. */
 int weir__record_head(const weir__forward *f, weir__list *l, weir_error **error);
 
-/* ---- one pass ---- */
+/* ---- submitting: each as weir__stream_run ---- */
 
-/* Adds rows to the step block that is being filled. `want` is 0 (no logits), 1 (last row), 2 (every row). The caller has reserved the positions. */
-void weir__forward_clear(weir__forward *f);
-int weir__forward_rows(weir__forward *f, int32_t slot, int32_t first, const int32_t *tokens, uint32_t count, int want,
-                       const weir_sample *sample,
-                       weir_error **error); /* ETOKEN: outside the vocabulary, ECONTEXT: more rows than a pass holds */
-void weir__forward_table(weir__forward *f, const weir__kv *kv,
-                         int32_t slot);                              /* copies a sequence's row of the block table into the step block */
-weir_bias *weir__forward_bias(const weir__forward *f, int32_t slot); /* a sequence's biases in the step block: room for WEIR_MAX_BIAS */
-uint32_t weir__forward_tiles(const weir__forward *f);
+/* Once, before everything else: what is computed from the config. */
+int weir__forward_prepare(weir__forward *f, weir__stream *st);
+/* The base pointers of `count` units as they were set. */
+int weir__forward_push_bases(weir__forward *f, weir__stream *st, uint32_t first, uint32_t count);
+uint32_t weir__forward_tiles(const weir__forward *f); /* of the step block as it is filled */
 uint32_t weir__forward_out_tiles(const weir__forward *f);
+/* A list over tile i, or output tile i. */
+int weir__forward_run(weir__forward *f, weir__stream *st, weir__list *l, uint32_t i);
+int weir__forward_run_tiles(weir__forward *f, weir__stream *st, weir__list *l); /* over all tiles */
 
 #endif

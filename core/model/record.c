@@ -15,7 +15,7 @@ typedef struct products {
 static int record_norm(const weir__forward *f, weir__list *l, void *const *slot, const weir__tensor_plan *norm, int x_rows,
                        products readers, weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
-    weir_k_rmsnorm k = {.step = f->step,
+    weir_k_rmsnorm k = {.step = weir__step_device(&f->step),
                         .x = f->w.x,
                         .x_rows = x_rows,
                         .width = c->width,
@@ -42,7 +42,11 @@ static const void *normed_acts(const weir__forward *f, const weir__tensor_plan *
 }
 
 static weir_k_matmul product_of(const weir__forward *f, const weir__tensor_plan *t, void *const *slot) {
-    return (weir_k_matmul){.step = f->step, .w = weir__plan_weight(t, slot), .ldx = t->k, .rows = WEIR_ROWS_TILE, .y_rows = WEIR_ROWS_TILE};
+    return (weir_k_matmul){.step = weir__step_device(&f->step),
+                           .w = weir__plan_weight(t, slot),
+                           .ldx = t->k,
+                           .rows = WEIR_ROWS_TILE,
+                           .y_rows = WEIR_ROWS_TILE};
 }
 
 static void set_bias(weir_k_matmul *k, const weir__tensor_plan *bias) {
@@ -61,7 +65,7 @@ static int record_branch(const weir__forward *f, weir__list *l, void *const *slo
     int code = weir__list_add(l, WEIR_K_matmul, k, true, error);
     if (code || !post)
         return code;
-    weir_k_rmsnorm norm = {.step = f->step,
+    weir_k_rmsnorm norm = {.step = weir__step_device(&f->step),
                            .x = f->w.normed,
                            .x_rows = WEIR_ROWS_TILE,
                            .width = c->width,
@@ -99,7 +103,7 @@ static int record_store(const weir__forward *f, uint32_t layer, const weir__unit
                         weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
     const weir__tensor_plan *q = weir__plan_role(p, WEIR__Q_NORM), *k = weir__plan_role(p, WEIR__K_NORM);
-    weir_k_rope_store store = {.step = f->step,
+    weir_k_rope_store store = {.step = weir__step_device(&f->step),
                                .qkv = f->w.qkv,
                                .ld = f->qkv_width,
                                .k_offset = f->q_width,
@@ -122,7 +126,7 @@ static int record_scores(const weir__forward *f, uint32_t layer, const weir__ten
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
     int32_t context = (int32_t)f->options.context;
     uint32_t block = acts_of(f, out);
-    weir_k_attention a = {.step = f->step,
+    weir_k_attention a = {.step = weir__step_device(&f->step),
                           .q = f->w.qkv,
                           .ldq = f->qkv_width,
                           .heads = c->heads,
@@ -165,7 +169,7 @@ static int record_gated(const weir__forward *f, const weir__unit_plan *p, void *
                             *down = weir__plan_role(p, WEIR__DOWN);
     const weir__tensor_plan *gate_bias = weir__plan_role(p, WEIR__GATE_BIAS), *up_bias = weir__plan_role(p, WEIR__UP_BIAS);
     uint32_t block = acts_of(f, down);
-    weir_k_glu k = {.step = f->step,
+    weir_k_glu k = {.step = weir__step_device(&f->step),
                     .gate = weir__plan_weight(gate, slot),
                     .up = weir__plan_weight(up, slot),
                     .x = f->w.normed,
@@ -211,14 +215,14 @@ int weir__record_unit(const weir__forward *f, uint32_t u, weir__list *l, weir_er
 int weir__record_embedding(const weir__forward *f, weir__list *l, weir_error **error) {
     uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
     const weir__tensor_plan *t = weir__plan_role(weir__checkpoint_unit(f->checkpoint, units), WEIR__EMBEDDING);
-    weir_k_embed k = {f->step, weir__plan_weight(t, weir__forward_slot(f, units)), f->w.x,
+    weir_k_embed k = {weir__step_device(&f->step), weir__plan_weight(t, weir__forward_slot(f, units)), f->w.x,
                       (float)weir__checkpoint_config(f->checkpoint)->embedding_scale};
     return weir__list_add(l, WEIR_K_embed, &k, true, error);
 }
 
 int weir__record_final_norm(const weir__forward *f, weir__list *l, weir_error **error) {
     uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
-    weir_k_rmsnorm norm = {.step = f->step,
+    weir_k_rmsnorm norm = {.step = weir__step_device(&f->step),
                            .x = f->w.x,
                            .x_rows = WEIR_ROWS_PASS,
                            .width = weir__checkpoint_config(f->checkpoint)->width,
@@ -245,7 +249,7 @@ int weir__record_head(const weir__forward *f, weir__list *l, weir_error **error)
     k.ldy = c->vocab;
     if (!code)
         code = weir__list_add(l, WEIR_K_matmul, &k, true, error);
-    weir_k_softcap cap = {f->step, f->w.logits, c->vocab, WEIR_ROWS_OUT, (float)c->logit_softcap};
+    weir_k_softcap cap = {weir__step_device(&f->step), f->w.logits, c->vocab, WEIR_ROWS_OUT, (float)c->logit_softcap};
     if (!code && c->logit_softcap > 0)
         code = weir__list_add(l, WEIR_K_softcap, &cap, true, error);
     return code;

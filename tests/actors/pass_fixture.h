@@ -92,7 +92,7 @@ static inline const float *logits_of(const answer *a, size_t *bytes) {
     assert_true(weir_read_find(weir__options(a->body, 0), "logits", &value));
     assert_true(weir_read_handle(&value, "buffer", &buffer));
     *bytes = weir__buffer_size(buffer);
-    return weir__buffer_pointer(buffer);
+    return weir__buffer_host(buffer);
 }
 
 #endif

@@ -96,7 +96,7 @@ static void bench_open(bench *b, enum weir_driver driver, uint64_t seed) {
     *b = (bench){.system = new_system(driver, seed), .counting = {.cancel_at = -1}};
     weir_system *s = b->system;
     counting *p = &b->counting;
-    assert_int_equal(weir__device_cpu(s, 1, &b->device, NULL), WEIR_OK);
+    assert_int_equal(weir__device_open(s, "cpu", 1, &b->device, NULL), WEIR_OK);
     assert_int_equal(weir__residency_spawn(s, b->device, NULL, &b->residency, NULL), WEIR_OK);
     answer a = ask(s, b->residency, "open", weir_pack(s, "s", stories()));
     b->checkpoint = weir__checkpoint_ref(handle_of(&a, "checkpoint"));

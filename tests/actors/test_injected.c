@@ -296,7 +296,7 @@ static void pages_scenario(const char *point, int index) {
     weir__device *d;
     weir__buffer *b = NULL;
     weir_error *error = NULL;
-    assert_int_equal(weir__device_cpu(s, 1, &d, NULL), WEIR_OK);
+    assert_int_equal(weir__device_open(s, "cpu", 1, &d, NULL), WEIR_OK);
     assert_int_equal(weir__inject_arm(s, point, 1, 1), WEIR_OK);
     assert_int_equal(weir__buffer_new(d, 4 << 20, "a cache", &b, &error), WEIR_ENOMEM);
     assert_non_null(strstr(weir_error_text(error), "a cache"));

@@ -92,7 +92,7 @@ static void *handle_of(const answer *a, const char *type) {
 static void bench_open(bench *b, enum weir_driver driver) {
     *b = (bench){.system = new_system(driver, 1)};
     weir_system *s = b->system;
-    assert_int_equal(weir__device_cpu(s, 2, &b->device, NULL), WEIR_OK);
+    assert_int_equal(weir__device_open(s, "cpu", 2, &b->device, NULL), WEIR_OK);
     assert_int_equal(weir__residency_spawn(s, b->device, NULL, &b->residency, NULL), WEIR_OK);
     answer a = ask(s, b->residency, "open", weir_pack(s, "s", LLAMA));
     b->checkpoint = weir__checkpoint_ref(handle_of(&a, "checkpoint"));

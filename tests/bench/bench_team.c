@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
     weir__device *d = NULL;
     weir__team *team = NULL;
     weir_step step = {.rows = 1, .tile = 1, .tile_first = 1};
-    if (weir_system_new(NULL, &s, NULL) || weir__device_cpu(s, threads, &d, NULL) ||
+    if (weir_system_new(NULL, &s, NULL) || weir__device_open(s, "cpu", threads, &d, NULL) ||
         weir__team_new(s, weir__device_threads(d), &team, NULL))
         return 1;
     weir__list *one = list_of(d, &step, 1, true), *joined = list_of(d, &step, ITEMS, true), *loose = list_of(d, &step, ITEMS, false);

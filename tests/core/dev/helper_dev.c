@@ -52,7 +52,7 @@ void dev_open_system(dev_test *t, const weir_system_options *options) {
 
 static void open_device(dev_test *t, unsigned threads) {
     weir_error *error = NULL;
-    if (weir__device_cpu(t->s, threads, &t->d, &error))
+    if (weir__device_open(t->s, "cpu", threads, &t->d, &error))
         fail_msg("%s", weir_error_text(error));
 }
 

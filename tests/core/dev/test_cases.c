@@ -116,7 +116,7 @@ static void streams_G3(void **state) {
 
 static void use_and_close(dev_test *t, weir__list *l, const char *name) {
     weir__stream *st = dev_stream(t, name);
-    assert_int_equal(weir__stream_run(st, l), WEIR_OK);
+    assert_int_equal(weir__stream_run(st, l, NULL), WEIR_OK);
     weir__stream_close(st);
 }
 
@@ -164,7 +164,7 @@ static int submit_all(dev_test *t, dev_gate *g, weir__stream **st, weir__event *
     if ((code = weir__buffer_new(t->d, 1000, "test", &b, NULL)))
         return code;
     if ((code = weir__stream_host(*st, dev_gate_fn, dev_gate_release, g)) == WEIR_OK)
-        if ((code = weir__stream_run(*st, l)) == WEIR_OK)
+        if ((code = weir__stream_run(*st, l, NULL)) == WEIR_OK)
             if ((code = weir__stream_copy(*st, b, 0, b, 0, 10)) == WEIR_OK)
                 if ((code = weir__stream_record(*st, *e)) == WEIR_OK)
                     if ((code = weir__stream_wait(*st, *e)) == WEIR_OK)
@@ -214,8 +214,8 @@ static void idle_device_uses_no_processor(void **state) {
     weir__stream *st = dev_stream(&t, "st"), *waits = dev_stream(&t, "waits"), *closed = dev_stream(&t, "closed");
     dev_work w;
     dev_adder(&t, &w, 256, 100, false);
-    assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
-    assert_int_equal(weir__stream_run(closed, w.list), WEIR_OK);
+    assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
+    assert_int_equal(weir__stream_run(closed, w.list, NULL), WEIR_OK);
     dev_notify(&t, st, 0);
     dev_notify(&t, waits, 0);
     dev_run_until(&t, 2);
@@ -251,7 +251,7 @@ static void loop_goes_on_while_the_team_computes(void **state) {
     int rounds = 0;
     do { /* about two seconds of work, whatever the machine */
         for (int i = 0; i < 2; i++)
-            assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+            assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
         dev_notify(&t, st, ++rounds);
         int64_t submitted = weir_now(t.s);
         ticks = 0;

@@ -7,7 +7,7 @@
 
 static int make(dev_test *t, unsigned threads, weir_error **error) {
     weir__device *d = NULL;
-    int code = weir__device_cpu(t->s, threads, &d, error);
+    int code = weir__device_open(t->s, "cpu", threads, &d, error);
     if (code == WEIR_OK)
         t->d = d;
     return code;

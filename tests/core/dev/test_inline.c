@@ -60,7 +60,7 @@ static void inline_starts_no_thread(void **state) {
     weir__stream *st = dev_stream(&t, "st");
     dev_work w;
     dev_adder(&t, &w, 256, 10, false);
-    assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+    assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
     dev_notify(&t, st, 5);
     dev_run_until(&t, 1);
     assert_int_equal(dev_threads(), before);
@@ -164,7 +164,7 @@ static void inline_failed_list_reaches_the_notice(void **state) {
     dev_adder(&t, &w, 64, 2, false);
     assert_int_equal(weir__inject_arm(t.s, "KERNEL", 1, 1), WEIR_OK);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+        assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
         dev_notify(&t, st, i);
     }
     dev_run_until(&t, 2);

@@ -24,7 +24,7 @@ static void list_arguments_are_copied(void **state) {
     assert_int_equal(weir__list_add(l, WEIR_K_tile, &args, true, NULL), WEIR_OK);
     memset(&args, 0xff, sizeof args);
     assert_int_equal(weir__list_length(l), 1);
-    assert_int_equal(weir__stream_run(st, l), WEIR_OK);
+    assert_int_equal(weir__stream_run(st, l, NULL), WEIR_OK);
     dev_notify(&t, st, 0);
     dev_run_until(&t, 1);
     assert_int_equal(t.notice[0].status, WEIR_OK);
@@ -45,7 +45,7 @@ static void list_runs_again_and_again(void **state) {
     dev_adder(&t, &w, 64, 3, false);
     for (int round = 0; round < 50; round++) {
         for (int i = 0; i < 4; i++)
-            assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+            assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
         dev_notify(&t, st, round);
         if (round % 10 == 9)
             dev_run_until(&t, round + 1);
@@ -67,7 +67,7 @@ static void list_queued_is_busy(void **state) {
     weir__list *l = new_list(&t), *other = new_list(&t);
     dev_gate g = {0};
     dev_gate_submit(st, &g);
-    assert_int_equal(weir__stream_run(st, l), WEIR_OK);
+    assert_int_equal(weir__stream_run(st, l, NULL), WEIR_OK);
     weir_error *error = NULL;
     assert_int_equal(weir__list_add(l, WEIR_K_tile, &args, true, &error), WEIR_EBUSY);
     assert_non_null(strstr(weir_error_text(error), "list list"));
@@ -122,7 +122,7 @@ static void list_append_takes_items_and_buffers(void **state) {
     assert_int_equal(weir__list_length(all), 100);
     dev_work_free(&a); /* the joined list counts the buffers itself */
     dev_work_free(&b);
-    assert_int_equal(weir__stream_run(st, all), WEIR_OK);
+    assert_int_equal(weir__stream_run(st, all, NULL), WEIR_OK);
     dev_notify(&t, st, 0);
     dev_run_until(&t, 1);
     for (int j = 0; j < 64; j++) {
@@ -146,7 +146,7 @@ static void list_dropped_while_queued_runs_and_is_given_back(void **state) {
     dev_adder(&t, &w, 64, 2, false);
     weir__buffer *result = dev_buffer(&t, 64 * sizeof(float));
     dev_gate_submit(st, &g);
-    assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+    assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
     size_t at = (size_t)((char *)w.y - (char *)weir__buffer_pointer(w.memory));
     assert_int_equal(weir__stream_copy(st, result, 0, w.memory, at, 64 * sizeof(float)), WEIR_OK);
     dev_work_free(&w);

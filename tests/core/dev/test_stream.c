@@ -117,7 +117,7 @@ static void stream_failed_list_reaches_the_notice(void **state) {
     dev_adder(&t, &w, 64, 4, false);
     assert_int_equal(weir__inject_arm(t.s, "KERNEL", 2, 1), WEIR_OK);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+        assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
         dev_notify(&t, st, i);
     }
     dev_run_until(&t, 3);
@@ -142,7 +142,7 @@ static void stream_refused_submission_leaves_nothing(void **state) {
     dev_work w;
     dev_adder(&t, &w, 64, 1, false);
     assert_int_equal(weir__inject_arm(t.s, "SUBMIT", 1, 5), WEIR_OK);
-    assert_int_equal(weir__stream_run(st, w.list), WEIR_EDEVICE);
+    assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_EDEVICE);
     assert_int_equal(weir__stream_copy(st, b, 0, b, 0, 64), WEIR_EDEVICE);
     assert_int_equal(weir__stream_host(st, dev_gate_fn, dev_gate_release, &g), WEIR_EDEVICE);
     assert_int_equal(weir__stream_record(st, e), WEIR_EDEVICE);
@@ -173,9 +173,9 @@ static void stream_wrong_arguments_are_refused(void **state) {
     dev_adder(&other, &w, 64, 1, false);
     weir__event *e = NULL;
     assert_int_equal(weir__event_new(other.d, &e), WEIR_OK);
-    assert_int_equal(weir__stream_run(st, w.list), WEIR_EINVAL);
-    assert_int_equal(weir__stream_run(st, NULL), WEIR_EINVAL);
-    assert_int_equal(weir__stream_run(NULL, w.list), WEIR_EINVAL);
+    assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_EINVAL);
+    assert_int_equal(weir__stream_run(st, NULL, NULL), WEIR_EINVAL);
+    assert_int_equal(weir__stream_run(NULL, w.list, NULL), WEIR_EINVAL);
     assert_int_equal(weir__stream_copy(st, mine, 0, foreign, 0, 1), WEIR_EINVAL);
     assert_int_equal(weir__stream_copy(st, foreign, 0, mine, 0, 1), WEIR_EINVAL);
     assert_int_equal(weir__stream_host(st, NULL, NULL, NULL), WEIR_EINVAL);
@@ -226,7 +226,7 @@ static void stream_skip_drops_what_has_not_started(void **state) {
     weir__buffer *b = dev_buffer(&t, 64 * sizeof(float));
     dev_gate_submit(st, &running);
     dev_gate_submit(st, &waiting);
-    assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+    assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
     assert_int_equal(weir__stream_copy(st, b, 0, w.memory, 0, 64), WEIR_OK);
     dev_notify(&t, st, 1);
     dev_gate_entered(&running);
@@ -257,7 +257,7 @@ static void skip_in_the_middle(unsigned threads, bool close) {
     enum { ITEMS = 20000 };
     dev_adder(&t, &w, 512, ITEMS, false);
     dev_gate_submit(st, &begun);
-    assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+    assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
     dev_notify(&t, st, 1);
     dev_gate_entered(&begun);
     dev_nap(2000000);
@@ -272,8 +272,8 @@ static void skip_in_the_middle(unsigned threads, bool close) {
         assert_float_equal(w.y[j], w.y[0], 0);
     if (!close) {
         float before = w.y[0];
-        assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
-        assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+        assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
+        assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
         dev_gate_submit(st, &begun);
         weir__stream_skip(st);
         dev_notify(&t, st, 2);
@@ -315,7 +315,7 @@ static void stream_close_with_work_in_flight(void **state) {
     dev_gate_submit(st, &running);
     for (int i = 0; i < 20; i++) {
         dev_gate_submit(st, &waiting[i]);
-        assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+        assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
         assert_int_equal(weir__stream_copy(st, w.memory, 0, w.memory, 64, 4), WEIR_OK);
         dev_notify(&t, st, i);
     }
@@ -353,7 +353,7 @@ static void stream_left_open_is_ended_by_the_system(void **state) {
     dev_adder(&t, &w, 64, 1, false);
     dev_gate_submit(st, &running);
     dev_gate_submit(st, &waiting);
-    assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+    assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
     dev_notify(&t, st, 0);
     dev_work_free(&w);
     atomic_store(&running.open, true);
@@ -385,7 +385,7 @@ static void streams_are_listed_with_their_work(void **state) {
     weir__stream *a = dev_stream(&t, "alpha"), *b = dev_stream(&t, "beta");
     dev_work w;
     dev_adder(&t, &w, 256, 100, false);
-    assert_int_equal(weir__stream_run(b, w.list), WEIR_OK);
+    assert_int_equal(weir__stream_run(b, w.list, NULL), WEIR_OK);
     dev_notify(&t, b, 0);
     dev_settle(&t);
     weir__streams(t.s, see, &s);
@@ -427,7 +427,7 @@ static void stream_allocates_nothing_once_warm(void **state) {
         dev_gate g = {0};
         for (int i = 0; i < 10; i++) { /* all are queued before the first one ends */
             dev_gate_submit(st, &g);
-            assert_int_equal(weir__stream_run(st, w.list), WEIR_OK);
+            assert_int_equal(weir__stream_run(st, w.list, NULL), WEIR_OK);
             assert_int_equal(weir__stream_copy(st, w.memory, 0, w.memory, 0, 8), WEIR_OK);
         }
         atomic_store(&g.open, true);

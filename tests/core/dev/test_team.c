@@ -12,7 +12,7 @@ enum { SHORT = 1 };
 static void run_many(dev_test *t, weir__list *l, int times) {
     weir__stream *st = dev_stream(t, "st");
     for (int i = 0; i < times; i++)
-        assert_int_equal(weir__stream_run(st, l), WEIR_OK);
+        assert_int_equal(weir__stream_run(st, l, NULL), WEIR_OK);
     dev_notify(t, st, 0);
     dev_run_until(t, 1);
     assert_int_equal(t->notice[0].status, WEIR_OK);
@@ -99,7 +99,7 @@ static void team_belongs_to_one_list_at_a_time(void **state) {
     int times = 400 / SHORT;
     for (int i = 0; i < times; i++)
         for (int k = 0; k < 3; k++)
-            assert_int_equal(weir__stream_run(st[k], w.list), WEIR_OK);
+            assert_int_equal(weir__stream_run(st[k], w.list, NULL), WEIR_OK);
     for (int k = 0; k < 3; k++)
         dev_notify(&t, st[k], k);
     dev_run_until(&t, 3);
@@ -123,13 +123,13 @@ static void team_queue_can_be_left(void **state) {
                  *stays = dev_stream(&t, "stays");
     dev_gate g = {.open = true};
     dev_gate_submit(owner, &g);
-    assert_int_equal(weir__stream_run(owner, w.list), WEIR_OK);
+    assert_int_equal(weir__stream_run(owner, w.list, NULL), WEIR_OK);
     dev_notify(&t, owner, 0);
     dev_gate_entered(&g);
     dev_nap(1000000);
     weir__stream *waiting[3] = {skips, closes, stays};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(weir__stream_run(waiting[i], other.list), WEIR_OK);
+        assert_int_equal(weir__stream_run(waiting[i], other.list, NULL), WEIR_OK);
         dev_notify(&t, waiting[i], 1 + i);
     }
     dev_nap(1000000);
