@@ -85,7 +85,7 @@ DEVICE void load_lines(__half to[TILE][F16_PIECE + PAD], const __half *from, int
                 part[i] = i < left ? at[i] : __float2half_rn(0.0f);
             memcpy(&u, part, sizeof u);
         }
-        memcpy(__builtin_assume_aligned(&to[line][c], 16), &u, sizeof u);
+        *reinterpret_cast<uint4 *>(&to[line][c]) = u;
     }
 }
 

@@ -100,8 +100,6 @@ DEVICE void sums_of_rows(const operands<W> &o, const float *x, int ldx, int firs
     const int rows = count - first;
     if (rows == 1)
         block_sums<W, 1>(o, x, ldx, first, count, k, out);
-    else if (rows == 2)
-        block_sums<W, 2>(o, x, ldx, first, count, k, out);
     else if (rows <= 4)
         block_sums<W, 4>(o, x, ldx, first, count, k, out);
     else

@@ -1,5 +1,4 @@
 // launch.cpp: the emulator's blocks and threads without its driver: kernels register here, pointers are what they are.
-#define CUEMU_RUNTIME
 #include "simt.h"
 
 #include <string.h>
