@@ -167,10 +167,9 @@ DEVICE void attention(const weir_step *step, const float *q, int ldq, int heads,
 }
 
 #define ATTENTION(T, name)                                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(WEIR_CUDA_ATTENTION_THREADS)                                                              \
-        weir_attention_##name(const weir_step *step, const float *q, int32_t ldq, int32_t heads, float scale, int32_t splits,              \
-                              const T *kv_k, const T *kv_v, int32_t kv_heads, int32_t dim, float *partial, int32_t window,                 \
-                              float softcap) {                                                                                             \
+    extern "C" __global__ void __launch_bounds__(WEIR_CUDA_ATTENTION_THREADS) weir_attention_##name(                                       \
+        const weir_step *step, const float *q, int32_t ldq, int32_t heads, float scale, int32_t splits, const T *kv_k, const T *kv_v,      \
+        int32_t kv_heads, int32_t dim, float *partial, int32_t window, float softcap) {                                                    \
         attention<T>(step, q, ldq, heads, scale, splits, kv_k, kv_v, kv_heads, dim, partial, window, softcap);                             \
     }
 ATTENTION(__half, f16)
@@ -178,7 +177,8 @@ ATTENTION(float, f32)
 #undef ATTENTION
 
 extern "C" __global__ void __launch_bounds__(WEIR_CUDA_MAP_THREADS)
-    weir_attention_merge(const weir_step *step, int32_t heads, int32_t splits, int32_t dim, const float *partial, float *out, int32_t window) {
+    weir_attention_merge(const weir_step *step, int32_t heads, int32_t splits, int32_t dim, const float *partial, float *out,
+                         int32_t window) {
     const int r = (int)blockIdx.y, head = (int)blockIdx.x, d = (int)threadIdx.x;
     if (r >= step->tile_rows || d >= dim)
         return;

@@ -4,7 +4,7 @@
 #include "common.h"
 
 enum { TILED_ROWS = WEIR_CUDA_TILED_ROWS, ROW_THREADS = 8 };
-static_assert(TILED_ROWS *ROW_THREADS == WEIR_CUDA_ATTENTION_THREADS, "eight threads a row");
+static_assert(TILED_ROWS * ROW_THREADS == WEIR_CUDA_ATTENTION_THREADS, "eight threads a row");
 
 /* A block's shared memory; rows are padded by one float so that a column has its lines in different banks. */
 struct tiled_room {

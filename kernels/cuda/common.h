@@ -72,14 +72,10 @@ DEVICE uint32_t float_bits(float f) {
 /* ---- sums over a warp and a block: a butterfly, then the warps' sums by another one ---- */
 
 struct op_sum {
-    template <class T> static __device__ __forceinline__ T join(T a, T b) {
-        return a + b;
-    }
+    template <class T> static __device__ __forceinline__ T join(T a, T b) { return a + b; }
 };
 struct op_max {
-    template <class T> static __device__ __forceinline__ T join(T a, T b) {
-        return a > b ? a : b;
-    }
+    template <class T> static __device__ __forceinline__ T join(T a, T b) { return a > b ? a : b; }
 };
 
 template <class Op, class T> DEVICE T warp_reduce(T v) {

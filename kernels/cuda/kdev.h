@@ -12,8 +12,8 @@
 #define KDEV_DYN_SHARED(T, name)                                                                                                           \
     extern __shared__ __align__(16) unsigned char kdev_dynamic_shared[];                                                                   \
     T *const name = reinterpret_cast<T *>(kdev_dynamic_shared)
-#define KDEV_PTR(p) (p)         /* around every device pointer that was itself loaded from device memory */
-#define KDEV_EXPORT(kernel)     /* registration: the emulator's alone */
+#define KDEV_PTR(p) (p)     /* around every device pointer that was itself loaded from device memory */
+#define KDEV_EXPORT(kernel) /* registration: the emulator's alone */
 
 /* d += a b, 16 x 8 x 16: fragments as the PTX manual lays out mma.m16n8k16 for .f16 with .f32 sums. Before sm_80 by two of m16n8k8. */
 static __device__ __forceinline__ void kdev_mma_m16n8k16_f16f32(float d[4], const unsigned a[4], const unsigned b[2]) {

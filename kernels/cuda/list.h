@@ -13,23 +13,23 @@
 
 /* ---- geometry ---- */
 
-#define WEIR_CUDA_DIV(a, b) (((a) + (b) - 1) / (b)) /* rounded up */
+#define WEIR_CUDA_DIV(a, b) (((a) + (b)-1) / (b)) /* rounded up */
 
 #define WEIR_CUDA_TILE_THREADS 32
-#define WEIR_CUDA_MAP_THREADS 256      /* kernels with one thread a value, and those with one block a row */
-#define WEIR_CUDA_PRODUCT_THREADS 128  /* four warps, each a quarter of k */
-#define WEIR_CUDA_PRODUCT_OUTPUTS 4    /* of a block of weir_product_T */
-#define WEIR_CUDA_GATED_OUTPUTS 2      /* of a block of weir_gated_T: two rows of gate, two of up */
-#define WEIR_CUDA_PRODUCT_ROWS 8       /* rows of x that share a pass over the weights */
-#define WEIR_CUDA_STORE_THREADS 128    /* weir_rope_store: a warp a head */
-#define WEIR_CUDA_STORE_HEADS 4        /* heads of a block of weir_rope_store */
+#define WEIR_CUDA_MAP_THREADS 256     /* kernels with one thread a value, and those with one block a row */
+#define WEIR_CUDA_PRODUCT_THREADS 128 /* four warps, each a quarter of k */
+#define WEIR_CUDA_PRODUCT_OUTPUTS 4   /* of a block of weir_product_T */
+#define WEIR_CUDA_GATED_OUTPUTS 2     /* of a block of weir_gated_T: two rows of gate, two of up */
+#define WEIR_CUDA_PRODUCT_ROWS 4      /* rows of x that share a pass over the weights */
+#define WEIR_CUDA_STORE_THREADS 128   /* weir_rope_store: a warp a head */
+#define WEIR_CUDA_STORE_HEADS 4       /* heads of a block of weir_rope_store */
 #define WEIR_CUDA_ATTENTION_THREADS 128
-#define WEIR_CUDA_ATTENTION_QUERIES 8  /* heads of one KV head that a block of weir_attention takes together */
-#define WEIR_CUDA_ATTENTION_SPLIT 256  /* positions of a split: WEIR_ATTENTION_SPLIT */
-#define WEIR_CUDA_ATTENTION_DIM 256    /* most dimensions of a head */
-#define WEIR_CUDA_TILED_ROWS 16        /* rows of a block of weir_attention_tiled */
+#define WEIR_CUDA_ATTENTION_QUERIES 8 /* heads of one KV head that a block of weir_attention takes together */
+#define WEIR_CUDA_ATTENTION_SPLIT 256 /* positions of a split: WEIR_ATTENTION_SPLIT */
+#define WEIR_CUDA_ATTENTION_DIM 256   /* most dimensions of a head */
+#define WEIR_CUDA_TILED_ROWS 16       /* rows of a block of weir_attention_tiled */
 #define WEIR_CUDA_SAMPLE_THREADS 512
-#define WEIR_CUDA_GEMM_ROWS 64         /* rows and outputs of a block of weir_gemm_* */
+#define WEIR_CUDA_GEMM_ROWS 64 /* rows and outputs of a block of weir_gemm_* */
 #define WEIR_CUDA_GEMM_OUTPUTS 64
 #define WEIR_CUDA_GEMM_F32_THREADS 256
 #define WEIR_CUDA_GEMM_F16_THREADS 128
@@ -45,13 +45,14 @@
           WEIR_CUDA_TILED_ROWS * (WEIR_CUDA_TILED_POSITIONS(dim) + 1)))
 
 /* Bytes of weir_draw's workspace for one row of logits: a candidate (weight, id) for every token. */
-#define WEIR_CUDA_SAMPLE_WORKSPACE(vocab) ((size_t)(vocab) * 8)
+#define WEIR_CUDA_SAMPLE_WORKSPACE(vocab) ((size_t)(vocab)*8)
 
 /* ---- kernels of every weight type: the type's name is the last part of theirs ---- */
 
 /* x[tile_first + r][0..k) = row token[r] of the table. Block MAP_THREADS; grid.x: rows. */
 #define WEIR_CUDA_EMBED(K, T)                                                                                                              \
-    K(weir_embed_##T, PTR(const weir_step), step, PTR(void *const), base, uint64_t, offset, int32_t, n, int32_t, k, PTR(float), x, float, scale)
+    K(weir_embed_##T, PTR(const weir_step), step, PTR(void *const), base, uint64_t, offset, int32_t, n, int32_t, k, PTR(float), x, float,  \
+      scale)
 
 /* y (+)= x W^T (+ bias). The same bits for a row and an output whatever else is in the launch. Block PRODUCT_THREADS; grid.x: n / PRODUCT_OUTPUTS, grid.y: rows /
  * PRODUCT_ROWS, both rounded up. */
@@ -140,7 +141,7 @@
     K(weir_attention_merge, PTR(const weir_step), step, int32_t, heads, int32_t, splits, int32_t, dim, PTR(const float), partial,          \
       PTR(float), out, int32_t, window)                                                                                                    \
     K(weir_softcap, PTR(const weir_step), step, PTR(float), x, int32_t, width, int32_t, rows, float, cap)                                  \
-    K(weir_draw, PTR(const weir_step), step, PTR(const float), logits, int32_t, vocab, PTR(void), workspace)                             \
+    K(weir_draw, PTR(const weir_step), step, PTR(const float), logits, int32_t, vocab, PTR(void), workspace)                               \
     K(weir_pack_vector, PTR(const void), source, int32_t, type, PTR(void *const), base, uint64_t, offset, int32_t, k, int32_t, rope_heads, \
       int32_t, rope_dim, float, add)
 
@@ -166,7 +167,7 @@
 #define WEIR_K36(M, T, n, ...) M(T, n) WEIR_K34(M, __VA_ARGS__)
 #define WEIR_K38(M, T, n, ...) M(T, n) WEIR_K36(M, __VA_ARGS__)
 #define WEIR_K40(M, T, n, ...) M(T, n) WEIR_K38(M, __VA_ARGS__)
-#define WEIR_KNTH(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26,  \
+#define WEIR_KNTH(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, \
                   a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, N, ...)                                            \
     N
 #define WEIR_CUDA_EACH(M, ...)                                                                                                             \

@@ -20,8 +20,8 @@ template <class W, class T> DEVICE void dequantise(const char *at, int n, int k,
 }
 
 #define AS(name, T, form)                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(WEIR_CUDA_PACK_THREADS) weir_dequantise_##name##_##form(                                  \
-        void *const *base, uint64_t offset, int32_t n, int32_t k, int32_t first, T *out) {                                                 \
+    extern "C" __global__ void __launch_bounds__(WEIR_CUDA_PACK_THREADS)                                                                   \
+        weir_dequantise_##name##_##form(void *const *base, uint64_t offset, int32_t n, int32_t k, int32_t first, T *out) {                 \
         dequantise<weights_##name, T>(unit_at(base, offset), n, k, first, out);                                                            \
     }
 #define T(name) AS(name, __half, f16) AS(name, float, f32)

@@ -48,7 +48,8 @@ DEVICE void put_value(value_bf16::type *to, float v) {
 }
 
 /* Row blockIdx.x of a float matrix: the same bits where the types are the same. */
-template <class V> DEVICE void pack_float(const unsigned char *source, int source_type, int type, char *at, int n, int k, int heads, int rope_dim) {
+template <class V>
+DEVICE void pack_float(const unsigned char *source, int source_type, int type, char *at, int n, int k, int heads, int rope_dim) {
     const int row = (int)blockIdx.x;
     const size_t width = source_type == WEIR_F32 ? 4 : 2;
     typename V::type *to = (typename V::type *)at + (size_t)row * (size_t)k;

@@ -1,4 +1,4 @@
-/* product.cu: products of one or few rows with weights, each weight read once for eight rows. A block makes four sums for each of its rows, from four rows of weights
+/* product.cu: products of one or few rows with weights, each weight read once for four rows. A block makes four sums for each of its rows, from four rows of weights
  * (outputs, or rows of gate and up); its four warps take groups of eight values in turn, lanes beside each other, so that a warp reads 128 bytes or more that lie
  * together. The order of every sum depends on k alone. */
 #include "weights.h"
@@ -23,11 +23,9 @@ template <class W> DEVICE void load_x(const float *x, int g, int k, bool whole, 
 
 /* Where a block's four rows of weights are. */
 template <class W> struct operands {
-    W first, second;    /* of sums 0, 1 and of 2, 3 */
+    W first, second; /* of sums 0, 1 and of 2, 3 */
     size_t row[SUMS];
-    __device__ __forceinline__ const W &of(int s) const {
-        return s < SUMS / 2 ? first : second;
-    }
+    __device__ __forceinline__ const W &of(int s) const { return s < SUMS / 2 ? first : second; }
 };
 
 /* Adds group g of R rows to their sums. */
@@ -100,8 +98,6 @@ DEVICE void sums_of_rows(const operands<W> &o, const float *x, int ldx, int firs
     const int rows = count - first;
     if (rows == 1)
         block_sums<W, 1>(o, x, ldx, first, count, k, out);
-    else if (rows <= 4)
-        block_sums<W, 4>(o, x, ldx, first, count, k, out);
     else
         block_sums<W, MOST_ROWS>(o, x, ldx, first, count, k, out);
 }
@@ -147,13 +143,13 @@ DEVICE void gated(const weir_step *step, const char *gate, const char *up, int n
 }
 
 #define T(name)                                                                                                                            \
-    extern "C" __global__ void __launch_bounds__(WEIR_CUDA_PRODUCT_THREADS)                                                                \
+    extern "C" __global__ void __launch_bounds__(WEIR_CUDA_PRODUCT_THREADS, 4)                                                             \
         weir_product_##name(const weir_step *step, void *const *base, uint64_t offset, int32_t n, int32_t k, const float *x, int32_t ldx,  \
                             int32_t rows, float *y, int32_t ldy, int32_t y_rows, int32_t add, int32_t bias, uint64_t bias_offset) {        \
         product<weights_##name>(step, unit_at(base, offset), n, k, x, ldx, rows, y, ldy, y_rows, add,                                      \
                                 bias ? floats_at(base, bias_offset) : NULL);                                                               \
     }                                                                                                                                      \
-    extern "C" __global__ void __launch_bounds__(WEIR_CUDA_PRODUCT_THREADS)                                                                \
+    extern "C" __global__ void __launch_bounds__(WEIR_CUDA_PRODUCT_THREADS, 4)                                                             \
         weir_gated_##name(const weir_step *step, void *const *gate_base, uint64_t gate_offset, void *const *up_base, uint64_t up_offset,   \
                           int32_t n, int32_t k, const float *x, int32_t ldx, float *y, int32_t ldy, int32_t activation, int32_t bias,      \
                           uint64_t gate_bias, uint64_t up_bias) {                                                                          \

@@ -56,6 +56,7 @@ DEVICE void turn_head(float *x, const float *w, float eps, int dim, const float 
     const float scale = w ? head_scale(x, dim, eps, lane) : 1.0f;
     const int half = rope_dim / 2;
     __syncwarp();
+#pragma unroll 1
     for (int i = lane; i < half; i += WARP) {
         const float a = w ? x[i] * scale * w[i] : x[i], b = w ? x[i + half] * scale * w[i + half] : x[i + half];
         const float c = angles[2 * i], s = angles[2 * i + 1], first = fmaf(a, c, -(b * s)), second = fmaf(b, c, a * s);
@@ -66,6 +67,7 @@ DEVICE void turn_head(float *x, const float *w, float eps, int dim, const float 
             store_as(store + i + half, second);
         }
     }
+#pragma unroll 1
     for (int i = rope_dim + lane; i < dim; i += WARP) {
         const float v = w ? x[i] * scale * w[i] : x[i];
         x[i] = v;
@@ -88,8 +90,9 @@ DEVICE void rope_store(const weir_step *step, float *qkv, int ld, int k_offset, 
         turn_head<T>(row + head * dim, q_norm, eps, dim, angles, rope_dim, NULL, lane);
         return;
     }
-    const size_t at = ((block_of(step, r, position) * (size_t)kv_heads + (size_t)kv_head) * WEIR_KV_BLOCK + (size_t)(position % WEIR_KV_BLOCK)) *
-                      (size_t)dim;
+    const size_t at =
+        ((block_of(step, r, position) * (size_t)kv_heads + (size_t)kv_head) * WEIR_KV_BLOCK + (size_t)(position % WEIR_KV_BLOCK)) *
+        (size_t)dim;
     turn_head<T>(row + k_offset + kv_head * dim, k_norm, eps, dim, angles, rope_dim, kv_k + at, lane);
     for (int i = lane; i < dim; i += WARP)
         store_as(kv_v + at + i, row[v_offset + kv_head * dim + i]);

@@ -28,7 +28,7 @@ DEVICE float order_value(uint32_t key) {
 /* Largest logit that is a number, and of equal ones the lowest id: (order_key, ~id). 0: none is a number. */
 DEVICE unsigned long long best_logit(const float *x, int n) {
     unsigned long long best = 0;
-#pragma unroll 2
+#pragma unroll 1
     for (int i = (int)threadIdx.x; i < n; i += SAMPLE_THREADS)
         if (x[i] == x[i])
             best = op_max::join(best, (unsigned long long)order_key(x[i]) << 32 | ~(uint32_t)i);
@@ -110,7 +110,7 @@ DEVICE float kth_of(const candidate *list, int n, uint32_t mine, int k) {
 /* The k-th largest logit that is a number. Only those are looked at that reach the k-th largest of the threads' own largest ones. */
 DEVICE float kth_largest(const float *x, int vocab, int k, candidate *list) {
     uint32_t mine = 0;
-#pragma unroll 2
+#pragma unroll 1
     for (int i = (int)threadIdx.x; i < vocab; i += SAMPLE_THREADS)
         mine = op_max::join(mine, order_key(x[i]));
     const float bound = k <= SAMPLE_THREADS ? kth_of(NULL, 0, mine, k) : -INFINITY;
@@ -132,15 +132,13 @@ struct candidates {
         const unsigned long long id = (unsigned long long)c[i].id;
         return by_weight ? (unsigned long long)float_bits(c[i].weight) * (unsigned long long)vocab + id : id;
     }
-    __device__ __forceinline__ bool kept(int i) const {
-        return key(i) >= cut && (double)c[i].weight >= least_weight;
-    }
+    __device__ __forceinline__ bool kept(int i) const { return key(i) >= cut && (double)c[i].weight >= least_weight; }
 };
 
 /* Sum of the weights of those kept whose keys are in [from, to]. */
 DEVICE double sum_of(const candidates &m, unsigned long long from, unsigned long long to) {
     double sum = 0;
-#pragma unroll 2
+#pragma unroll 1
     for (int i = (int)threadIdx.x; i < m.n; i += SAMPLE_THREADS)
         if (m.kept(i) && m.key(i) >= from && m.key(i) <= to)
             sum += (double)m.c[i].weight;
@@ -149,7 +147,7 @@ DEVICE double sum_of(const candidates &m, unsigned long long from, unsigned long
 
 DEVICE unsigned long long last_key(const candidates &m) {
     unsigned long long last = 0;
-#pragma unroll 2
+#pragma unroll 1
     for (int i = (int)threadIdx.x; i < m.n; i += SAMPLE_THREADS)
         if (m.kept(i))
             last = op_max::join(last, m.key(i));
@@ -201,7 +199,7 @@ DEVICE int32_t draw(const candidates &m, double part) {
 DEVICE int weigh(const picker &p, double *sum) {
     int count = 0;
     double mine = 0;
-#pragma unroll 2
+#pragma unroll 1
     for (int i = (int)threadIdx.x; i < p.vocab; i += SAMPLE_THREADS) {
         float weight;
         if (p.take(i, &weight)) {
@@ -235,7 +233,7 @@ DEVICE int32_t sampled_token(const weir_sample &s, const float *x, int vocab, fl
     return draw(m, random_number(s.seed, s.position));
 }
 
-extern "C" __global__ void __launch_bounds__(WEIR_CUDA_SAMPLE_THREADS)
+extern "C" __global__ void __launch_bounds__(WEIR_CUDA_SAMPLE_THREADS, 1)
     weir_draw(const weir_step *step, const float *logits, int32_t vocab, void *workspace) {
     const int r = (int)blockIdx.x;
     if (r >= step->out_rows)
@@ -243,9 +241,10 @@ extern "C" __global__ void __launch_bounds__(WEIR_CUDA_SAMPLE_THREADS)
     const weir_sample s = KDEV_PTR(step->sample)[step->out_first + r];
     const float *x = logits + (size_t)r * (size_t)vocab;
     const unsigned long long best = best_logit(x, vocab);
-    int32_t token = best ? (int32_t)~(uint32_t)best : 0;
+    int32_t token = best ? (int32_t) ~(uint32_t)best : 0;
     if (s.temperature > 0)
-        token = sampled_token(s, x, vocab, best ? order_value((uint32_t)(best >> 32)) : -INFINITY, (candidate *)workspace + (size_t)r * (size_t)vocab);
+        token = sampled_token(s, x, vocab, best ? order_value((uint32_t)(best >> 32)) : -INFINITY,
+                              (candidate *)workspace + (size_t)r * (size_t)vocab);
     if (threadIdx.x == 0)
         KDEV_PTR(step->sampled)[step->out_first + r] = token;
 }

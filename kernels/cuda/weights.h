@@ -20,21 +20,15 @@ DEVICE float byte_code(uint32_t bytes, int i, float offset) {
 
 struct value_f32 {
     typedef float type;
-    static __device__ __forceinline__ float widen(float v) {
-        return v;
-    }
+    static __device__ __forceinline__ float widen(float v) { return v; }
 };
 struct value_f16 {
     typedef __half type;
-    static __device__ __forceinline__ float widen(__half v) {
-        return __half2float(v);
-    }
+    static __device__ __forceinline__ float widen(__half v) { return __half2float(v); }
 };
 struct value_bf16 {
     typedef __nv_bfloat16 type;
-    static __device__ __forceinline__ float widen(__nv_bfloat16 v) {
-        return __bfloat162float(v);
-    }
+    static __device__ __forceinline__ float widen(__nv_bfloat16 v) { return __bfloat162float(v); }
 };
 
 /* Eight values of an array of `n` from 8 g on as floats, zeros beyond n. `whole`: rows begin at 16 bytes and have whole groups. */
@@ -65,21 +59,13 @@ template <class V> struct weights_float {
     int k;
 
     __device__ __forceinline__ weights_float(const char *at, int, int columns) : values((const typename V::type *)at), k(columns) {}
-    static __device__ __forceinline__ int low(int g) {
-        return g * GROUP;
-    }
-    static __device__ __forceinline__ int high(int g) {
-        return g * GROUP + 4;
-    }
+    static __device__ __forceinline__ int low(int g) { return g * GROUP; }
+    static __device__ __forceinline__ int high(int g) { return g * GROUP + 4; }
     __device__ __forceinline__ void codes(size_t row, int g, float w[GROUP]) const {
         load8<V>(values + row * (size_t)k, g, k, k % GROUP == 0, w);
     }
-    __device__ __forceinline__ float scale(size_t, int) const {
-        return 1.0f;
-    }
-    __device__ __forceinline__ float minimum(size_t, int) const {
-        return 0.0f;
-    }
+    __device__ __forceinline__ float scale(size_t, int) const { return 1.0f; }
+    __device__ __forceinline__ float minimum(size_t, int) const { return 0.0f; }
 };
 
 /* Four groups a block: bytes 4 (g % 4) .. + 3 hold values 4 (g % 4) .. + 3 in their low nibbles, those from 16 on in the high ones. */
@@ -91,12 +77,8 @@ template <bool Minima> struct weights_q4 {
 
     __device__ __forceinline__ weights_q4(const char *at, int n, int k)
         : codes_at(at), scales((const __half *)(at + padded_rows(n) * (size_t)k / 2)), blocks(k / BLOCK) {}
-    static __device__ __forceinline__ int low(int g) {
-        return g / 4 * BLOCK + g % 4 * 4;
-    }
-    static __device__ __forceinline__ int high(int g) {
-        return low(g) + BLOCK / 2;
-    }
+    static __device__ __forceinline__ int low(int g) { return g / 4 * BLOCK + g % 4 * 4; }
+    static __device__ __forceinline__ int high(int g) { return low(g) + BLOCK / 2; }
     __device__ __forceinline__ void codes(size_t row, int g, float w[GROUP]) const {
         const uint32_t q = ((const uint32_t *)codes_at)[row * (size_t)blocks * 4 + (size_t)g];
         const uint32_t lows = q & 0x0f0f0f0fu, highs = q >> 4 & 0x0f0f0f0fu;
@@ -123,12 +105,8 @@ struct weights_q8_0 {
 
     __device__ __forceinline__ weights_q8_0(const char *at, int n, int k)
         : codes_at(at), scales((const __half *)(at + padded_rows(n) * (size_t)k)), blocks(k / BLOCK) {}
-    static __device__ __forceinline__ int low(int g) {
-        return g * GROUP;
-    }
-    static __device__ __forceinline__ int high(int g) {
-        return g * GROUP + 4;
-    }
+    static __device__ __forceinline__ int low(int g) { return g * GROUP; }
+    static __device__ __forceinline__ int high(int g) { return g * GROUP + 4; }
     __device__ __forceinline__ void codes(size_t row, int g, float w[GROUP]) const {
         const uint2 q = ((const uint2 *)codes_at)[row * (size_t)blocks * 4 + (size_t)g];
 #pragma unroll

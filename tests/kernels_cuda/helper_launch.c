@@ -30,8 +30,8 @@ void *launch_packed(int type, const void *source, int source_type, int n, int k,
     return packed;
 }
 
-void launch_product(int type, const weir_step *step, void *const *base, int n, int k, const float *x, int rows, float *y, int ldy, int y_rows,
-                    int add, int bias, uint64_t bias_offset) {
+void launch_product(int type, const weir_step *step, void *const *base, int n, int k, const float *x, int rows, float *y, int ldy,
+                    int y_rows, int add, int bias, uint64_t bias_offset) {
     launch l = {.x = (unsigned)WEIR_CUDA_DIV(n, WEIR_CUDA_PRODUCT_OUTPUTS),
                 .y = (unsigned)WEIR_CUDA_DIV(step->tile, WEIR_CUDA_PRODUCT_ROWS),
                 .threads = WEIR_CUDA_PRODUCT_THREADS};

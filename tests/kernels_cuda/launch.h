@@ -40,8 +40,8 @@ extern const int launch_weir_type[LAUNCH_TYPES]; /* enum weir_type */
 void *launch_packed(int type, const void *source, int source_type, int n, int k, int rope_heads, int rope_dim);
 size_t launch_packed_size(int type, int n, int k); /* with n padded to 16 */
 
-void launch_product(int type, const weir_step *step, void *const *base, int n, int k, const float *x, int rows, float *y, int ldy, int y_rows,
-                    int add, int bias, uint64_t bias_offset);
+void launch_product(int type, const weir_step *step, void *const *base, int n, int k, const float *x, int rows, float *y, int ldy,
+                    int y_rows, int add, int bias, uint64_t bias_offset);
 
 /* |got - want| <= tolerance * (1 + the largest |want|), everywhere. */
 void assert_near(const float *got, const double *want, size_t n, double tolerance, const char *what);

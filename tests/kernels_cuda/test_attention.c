@@ -15,7 +15,7 @@ typedef struct world {
     shape s;
     weir_step step;
     int32_t *slot, *position, *blocks;
-    float *q, *k, *v;         /* k, v: [sequence][position][kv_heads * dim], as stored */
+    float *q, *k, *v; /* k, v: [sequence][position][kv_heads * dim], as stored */
     void *pool_k, *pool_v;
     float *out;
     double *want;
@@ -67,7 +67,12 @@ static world world_new(shape s) {
     w.pool_v = poisoned(pool);
     w.out = poisoned((size_t)(rows * s.heads * s.dim) * 4);
     w.want = zeroed((size_t)(rows * s.heads * s.dim) * 8);
-    w.step = (weir_step){.tile_first = 2, .tile_rows = rows, .tile = rows + 3, .blocks_per_sequence = per, .slot = w.slot, .position = w.position,
+    w.step = (weir_step){.tile_first = 2,
+                         .tile_rows = rows,
+                         .tile = rows + 3,
+                         .blocks_per_sequence = per,
+                         .slot = w.slot,
+                         .position = w.position,
                          .blocks = w.blocks};
     for (int i = 0; i < rows * s.heads * s.dim; i++)
         w.q[i] = rng_normal(&r) * 2;
@@ -119,11 +124,11 @@ static void run_split(world *w, float scale) {
     launch merge = {(unsigned)s->heads, (unsigned)rows + 3, 1, WEIR_CUDA_MAP_THREADS, 0};
     int ldq = s->heads * s->dim;
     if (s->type == WEIR_F16)
-        run_weir_attention_f16(l, &w->step, w->q, ldq, s->heads, scale, splits, w->pool_k, w->pool_v, s->kv_heads, s->dim, partial, s->window,
-                               s->cap);
+        run_weir_attention_f16(l, &w->step, w->q, ldq, s->heads, scale, splits, w->pool_k, w->pool_v, s->kv_heads, s->dim, partial,
+                               s->window, s->cap);
     else
-        run_weir_attention_f32(l, &w->step, w->q, ldq, s->heads, scale, splits, w->pool_k, w->pool_v, s->kv_heads, s->dim, partial, s->window,
-                               s->cap);
+        run_weir_attention_f32(l, &w->step, w->q, ldq, s->heads, scale, splits, w->pool_k, w->pool_v, s->kv_heads, s->dim, partial,
+                               s->window, s->cap);
     run_weir_attention_merge(merge, &w->step, s->heads, splits, s->dim, partial, w->out, s->window);
     free(partial);
 }
@@ -154,11 +159,11 @@ static void check_attention(shape s, void run(world *, float)) {
 
 /* type, heads, kv_heads, dim, window, cap, rows, sequences, last position */
 static const shape shapes[] = {
-    {WEIR_F16, 9, 3, 64, 0, 0, 1, 1, 0},        {WEIR_F16, 9, 3, 64, 0, 0, 1, 2, 254},    {WEIR_F16, 4, 4, 80, 0, 0, 1, 1, 255},
-    {WEIR_F16, 8, 1, 128, 0, 0, 2, 1, 256},     {WEIR_F32, 9, 1, 64, 0, 0, 1, 1, 256},    {WEIR_F32, 14, 2, 80, 0, 30, 3, 1, 257},
-    {WEIR_F32, 2, 1, 256, 0, 0, 1, 1, 600},     {WEIR_F16, 2, 2, 30, 0, 0, 4, 1, 40},     {WEIR_F16, 6, 2, 64, 10, 0, 1, 2, 300},
-    {WEIR_F32, 4, 2, 128, 33, 50, 5, 2, 262},   {WEIR_F16, 4, 2, 64, 300, 0, 2, 1, 520},  {WEIR_F16, 3, 1, 64, 0, 0, 35, 1, 34},
-    {WEIR_F32, 2, 1, 80, 0, 0, 20, 2, 100},     {WEIR_F16, 2, 1, 128, 40, 0, 33, 1, 257}, {WEIR_F32, 1, 1, 256, 0, 20, 17, 1, 60},
+    {WEIR_F16, 9, 3, 64, 0, 0, 1, 1, 0},      {WEIR_F16, 9, 3, 64, 0, 0, 1, 2, 254},    {WEIR_F16, 4, 4, 80, 0, 0, 1, 1, 255},
+    {WEIR_F16, 8, 1, 128, 0, 0, 2, 1, 256},   {WEIR_F32, 9, 1, 64, 0, 0, 1, 1, 256},    {WEIR_F32, 14, 2, 80, 0, 30, 3, 1, 257},
+    {WEIR_F32, 2, 1, 256, 0, 0, 1, 1, 600},   {WEIR_F16, 2, 2, 30, 0, 0, 4, 1, 40},     {WEIR_F16, 6, 2, 64, 10, 0, 1, 2, 300},
+    {WEIR_F32, 4, 2, 128, 33, 50, 5, 2, 262}, {WEIR_F16, 4, 2, 64, 300, 0, 2, 1, 520},  {WEIR_F16, 3, 1, 64, 0, 0, 35, 1, 34},
+    {WEIR_F32, 2, 1, 80, 0, 0, 20, 2, 100},   {WEIR_F16, 2, 1, 128, 40, 0, 33, 1, 257}, {WEIR_F32, 1, 1, 256, 0, 20, 17, 1, 60},
     {WEIR_F32, 2, 1, 15, 7, 0, 5, 5, 31},
 };
 

@@ -14,8 +14,14 @@ static void check_draw(const float *logits, int vocab, weir_sample s) {
     }
     memset(got, 0x7f, sizeof got);
     memset(want, 0x7f, sizeof want);
-    weir_step step = {.outputs = OUTPUTS + 1, .out_tile = OUTPUTS, .out_first = 1, .out_rows = OUTPUTS, .slot = slot, .out_row = out_row,
-                      .sample = samples, .sampled = want};
+    weir_step step = {.outputs = OUTPUTS + 1,
+                      .out_tile = OUTPUTS,
+                      .out_first = 1,
+                      .out_rows = OUTPUTS,
+                      .slot = slot,
+                      .out_row = out_row,
+                      .sample = samples,
+                      .sampled = want};
     void *cpu = zeroed(weir_sample_workspace(vocab)), *room = poisoned(WEIR_CUDA_SAMPLE_WORKSPACE(vocab) * OUTPUTS);
     run_kernel(WEIR_CPU_GENERIC, WEIR_K_sample, &(weir_k_sample){&step, logits, vocab, 0, cpu, 1, 0}, 1);
     step.sampled = got;

@@ -9,8 +9,20 @@ static const int32_t token[8] = {0, 3, 99, -1, 16, 2, 1, 5}, slot[8] = {0, 0, 0,
                      position[8] = {30, 31, 32, 0, 1, 63, 64, 65}, out_row[4] = {7, 1, 4, 2}, blocks[6] = {5, 1, 4, 0, 2, 3};
 
 static weir_step step_of(int first, int rows) {
-    return (weir_step){.rows = 8, .tile = 6, .tile_first = first, .tile_rows = rows, .outputs = 4, .out_tile = 3, .out_first = 1, .out_rows = 3,
-                       .blocks_per_sequence = 3, .token = token, .slot = slot, .position = position, .out_row = out_row, .blocks = blocks};
+    return (weir_step){.rows = 8,
+                       .tile = 6,
+                       .tile_first = first,
+                       .tile_rows = rows,
+                       .outputs = 4,
+                       .out_tile = 3,
+                       .out_first = 1,
+                       .out_rows = 3,
+                       .blocks_per_sequence = 3,
+                       .token = token,
+                       .slot = slot,
+                       .position = position,
+                       .out_row = out_row,
+                       .blocks = blocks};
 }
 
 static launch map_over(int width, int rows) {
