@@ -32,7 +32,7 @@ static int check_shape(CUfunction f, dim3 grid, dim3 block, unsigned shared) {
 
 static bool readable(const void *p, size_t n) {
 #ifdef CUEMU_ASAN
-    return !__asan_region_is_poisoned(const_cast<void *>(p), n);
+    return p && !__asan_region_is_poisoned(const_cast<void *>(p), n);
 #else
     (void)n;
     return p != nullptr;
