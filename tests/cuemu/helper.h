@@ -22,7 +22,7 @@ static inline CUfunction function(const char *name) {
     return f;
 }
 
-static int open_device(void **state) {
+static inline int open_device(void **state) {
     (void)state;
     char why[256];
     CUdevice device;
@@ -37,7 +37,7 @@ static int open_device(void **state) {
                : 0;
 }
 
-static int close_device(void **state) {
+static inline int close_device(void **state) {
     (void)state;
     cu.ModuleUnload(the_module);
     return cu.PrimaryCtxRelease(0) ? -1 : 0;

@@ -31,6 +31,7 @@ void simt_free(void *p) {
 }
 
 void block_fail(simt_sm *b, const std::string &what) {
+    UnownedMemory unowned;
     char where[200];
     snprintf(where, sizeof where, "%s block (%u,%u,%u): ", b->kernel->name, b->id.x, b->id.y, b->id.z);
     if (b->error.empty())
@@ -155,6 +156,7 @@ simt_sm *simt_new() {
 }
 
 void simt_delete(simt_sm *b) {
+    UncheckedThread unchecked;
     for (Thread &t : b->thread)
         fiber_free(&t);
     fiber_free(&b->main);

@@ -52,6 +52,7 @@ void stop_stream(Lock &l, CUstream s) {
     l.unlock();
     s->thread.join();
     l.lock();
+    UncheckedThread unchecked; // what its fibers have left in the runtime's own memory
     emu.streams.erase(s);
     for (CUevent e : emu.events)
         if (e->record && e->record->stream == s)
