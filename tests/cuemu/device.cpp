@@ -12,11 +12,12 @@ CUgraphExec_st::~CUgraphExec_st() {
 
 EXPORT CUresult cuInit(unsigned) {
     ENTER(cuInit, NOTHING);
-    if (!emu.initialised)
+    if (!emu.initialised) {
         read_environment();
+        if (int code = take_fault("cuInit")) // it could not be known before
+            return code;
+    }
     emu.initialised = true;
-    if (int code = take_fault("cuInit"))
-        return code;
     return getenv("CUEMU_NO_DEVICE") ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 
