@@ -100,9 +100,9 @@ static void on_loaded(weir_actor *self, void *data, const weir_message *reply, c
 }
 
 static weir_body *load_body(weir_system *s, const char *name, weir_address progress, const weir_load_options *o) {
-    return weir_pack(s, "s{susususussssss}", name, "threads", (uint64_t)o->threads, "context", (uint64_t)o->context, "tile",
+    return weir_pack(s, "s{susususussssssss}", name, "threads", (uint64_t)o->threads, "context", (uint64_t)o->context, "tile",
                      (uint64_t)o->tile, "progress", (uint64_t)progress, "activations", o->activations_f32 ? "f32" : "int8", "kv",
-                     o->kv_f32 ? "f32" : "f16", "quant", o->quant ? o->quant : "");
+                     o->kv_f32 ? "f32" : "f16", "quant", o->quant ? o->quant : "", "device", o->device ? o->device : "");
 }
 
 static weir_model *model_new(weir_system *s) {

@@ -71,6 +71,17 @@ static bool option_quant(weir_cursor o, int *quant, weir_error **error) {
     return false;
 }
 
+/* The device that weights are loaded to. */
+static int open_device(weir__model *m, const weir_body *body, int64_t threads, weir_error **error) {
+    const char *text = NULL;
+    size_t size = 0;
+    char name[32];
+    if (!weir__option_bytes(weir__options(body, 1), "device", &text, &size, error))
+        return WEIR_EINVAL;
+    snprintf(name, sizeof name, "%.*s", (int)size, text);
+    return weir__device_open(m->system, size ? name : NULL, (unsigned)threads, &m->device, error);
+}
+
 static int read_load(weir__model *m, const weir_body *body, int64_t *threads, weir_error **error) {
     weir_cursor c = weir_read(body, NULL), o = weir__options(body, 1);
     const char *name;
@@ -109,7 +120,7 @@ static void on_load(weir_actor *self, const weir_message *msg) {
     if (!code)
         code = read_load(m, weir_message_body(msg), &threads, &error);
     if (!code)
-        code = weir__device_open(m->system, "cpu", (unsigned)threads, &m->device, &error);
+        code = open_device(m, weir_message_body(msg), threads, &error);
     if (code) {
         weir_reply_error(self, msg, error ? error : weir_error_new(code, NULL, NULL, "load: %s", weir_code_text(code)));
         return;

@@ -88,6 +88,9 @@ static int fill_run(weir__stepper *s, weir__run *r, weir_cursor tokens, weir_cur
     int want = read_want(options, error);
     if (want < 0 || !weir__sampling_read(sample_of(options), &sample, error))
         return WEIR_EINVAL;
+    int able = weir__device_check_sample(s->device, &sample, error);
+    if (able)
+        return able;
     if (sample.logprobs && want != 1)
         return weir_fail(error, WEIR_EINVAL, "pass: a run with \"logprobs\" wants \"logits\" to be \"last\"");
     int32_t vocab = weir__checkpoint_config(s->checkpoint)->vocab;

@@ -202,6 +202,9 @@ typedef struct weir_k_matmul {
     int32_t add;    /* 1: y = y + product */
     int32_t bias;   /* 1: float[w.n] at *w.base + bias_offset is added to the product first */
     uint64_t bias_offset;
+    void *workspace;   /* what the device asks for (cpu: nothing) for `most_rows` rows */
+    int32_t most_rows; /* of a tile, or of an output tile */
+    int32_t f32;       /* 1: x is not rounded to a smaller float, where the device would */
 } weir_k_matmul;
 
 enum weir_activation {
@@ -222,8 +225,11 @@ typedef struct weir_k_glu {
     int32_t acts_block; /* of acts_out: 32 or 256 */
     int32_t activation; /* enum weir_activation */
     int32_t bias;       /* 1: float[n] at *gate.base + gate_bias and *up.base + up_bias are added to the products */
-    int32_t reserved;
+    int32_t f32;        /* as in weir_k_matmul, with the next two */
     uint64_t gate_bias, up_bias;
+    void *workspace;
+    int32_t most_rows;
+    int32_t reserved;
 } weir_k_glu;
 
 /* How fast the pairs of a head turn (Su et al. 2021), and how that is stretched beyond the context that a model was trained with. */

@@ -14,6 +14,19 @@ static void cpu_memory_free(weir__device *d, void *p, size_t bytes, bool host) {
     weir__pages_free(d->system, p, bytes);
 }
 
+static size_t product_workspace(const weir__device *d, int32_t rows, int32_t n, int32_t k) {
+    (void)d, (void)rows, (void)n, (void)k;
+    return 0;
+}
+static size_t attention_workspace(const weir__device *d, int32_t rows, int32_t heads, int32_t dim, int32_t splits) {
+    (void)d, (void)rows;
+    return weir_attention_workspace(heads, dim, splits);
+}
+static size_t sample_workspace(const weir__device *d, int32_t rows, int32_t vocab) {
+    (void)rows;
+    return weir_sample_workspace(vocab) * d->threads;
+}
+
 static const char *cpu_bind(weir__device *d, enum weir_kernel kernel, const void *args, weir__entry **entry) {
     const weir_cpu_table *kernels = ((weir__cpu *)d)->kernels;
     const char *why = kernels->check ? kernels->check((int)kernel, args) : NULL;
@@ -68,6 +81,9 @@ static const weir__device_table cpu_table = {
     .close = cpu_close,
     .memory = cpu_memory,
     .memory_free = cpu_memory_free,
+    .product_workspace = product_workspace,
+    .attention_workspace = attention_workspace,
+    .sample_workspace = sample_workspace,
     .bind = cpu_bind,
     .stream_open = weir__cpu_stream_open,
     .submit = weir__cpu_stream_submit,
@@ -82,6 +98,9 @@ static const weir__device_table inline_table = {
     .close = inline_close,
     .memory = cpu_memory,
     .memory_free = cpu_memory_free,
+    .product_workspace = product_workspace,
+    .attention_workspace = attention_workspace,
+    .sample_workspace = sample_workspace,
     .bind = cpu_bind,
     .stream_open = weir__inline_stream_open,
     .submit = weir__inline_stream_submit,

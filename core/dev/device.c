@@ -14,7 +14,7 @@ typedef struct devices {
     weir__device *first;
 } devices;
 
-static const weir__backend *const backends[] = {&weir__cpu_backend};
+static const weir__backend *const backends[] = {&weir__cpu_backend, &weir__cuda_backend};
 
 int64_t weir__dev_clock(void) {
     struct timespec t;
@@ -159,6 +159,20 @@ bool weir__device_shares_memory(const weir__device *d) {
 }
 bool weir__device_has_int8(const weir__device *d) {
     return d->table->int8;
+}
+size_t weir__device_product_workspace(const weir__device *d, int32_t rows, int32_t n, int32_t k) {
+    return d->table->product_workspace(d, rows, n, k);
+}
+size_t weir__device_attention_workspace(const weir__device *d, int32_t rows, int32_t heads, int32_t dim, int32_t splits) {
+    return d->table->attention_workspace(d, rows, heads, dim, splits);
+}
+size_t weir__device_sample_workspace(const weir__device *d, int32_t rows, int32_t vocab) {
+    return d->table->sample_workspace(d, rows, vocab);
+}
+
+int weir__device_check_sample(const weir__device *d, const weir_sample *s, weir_error **error) {
+    const char *what = d->table->check_sample ? d->table->check_sample(s) : NULL;
+    return what ? weir_fail(error, WEIR_EUNSUPPORTED, "device %s: sampling with \"%s\" is not on this device", d->name, what) : WEIR_OK;
 }
 
 /* The device's lock is held. */

@@ -26,8 +26,14 @@ extern const weir_handle_type weir__event_handle;           /* name "event" */
 int weir__device_open(weir_system *s, const char *name, unsigned threads, weir__device **out, weir_error **error);
 /* Whether the host's code reads and writes what kernels use: buffers for the host are the same memory as those for kernels. */
 bool weir__device_shares_memory(const weir__device *d);
-/* What a list may hold at all: EUNSUPPORTED products with int8 activations are not made for a device without them. */
+/* Whether there are products with int8 activations; without them activations are floats. */
 bool weir__device_has_int8(const weir__device *d);
+/* Bytes of workspace that kernels take beside their rows, for at most so many rows at a time: a product of [rows][k] and [n][k], attention, sampling. */
+size_t weir__device_product_workspace(const weir__device *d, int32_t rows, int32_t n, int32_t k);
+size_t weir__device_attention_workspace(const weir__device *d, int32_t rows, int32_t heads, int32_t dim, int32_t splits);
+size_t weir__device_sample_workspace(const weir__device *d, int32_t rows, int32_t vocab);
+/* EUNSUPPORTED names what a sample asks for and the device cannot do. */
+int weir__device_check_sample(const weir__device *d, const weir_sample *s, weir_error **error);
 weir_system *weir__device_system(weir__device *d);
 const char *weir__device_name(const weir__device *d);   /* "cpu" */
 const char *weir__device_detail(const weir__device *d); /* "avx512+vnni, 2 threads" */
@@ -141,8 +147,20 @@ typedef struct weir__device_table {
     void *(*memory)(weir__device *d, size_t bytes, bool host);
     /* No queued work touches p any more. Any thread; must not wait for a stream. */
     void (*memory_free)(weir__device *d, void *p, size_t bytes, bool host);
+    /* Bytes that kernels ask for beside their rows: products of [rows][k] with [n][k], attention, sampling. */
+    size_t (*product_workspace)(const weir__device *d, int32_t rows, int32_t n, int32_t k);
+    size_t (*attention_workspace)(const weir__device *d, int32_t rows, int32_t heads, int32_t dim, int32_t splits);
+    size_t (*sample_workspace)(const weir__device *d, int32_t rows, int32_t vocab);
+    /* The name of what a sample asks for and this device cannot do; NULL: it can. */
+    const char *(*check_sample)(const weir_sample *s);
     /* Finds the entry point for these arguments, or returns a static text that says why this shape has none. */
     const char *(*bind)(weir__device *d, enum weir_kernel kernel, const void *args, weir__entry **entry);
+    /* Counts an entry point once more, once less; NULL: entry points are not counted. Any thread. */
+    void (*entry_ref)(weir__entry *entry);
+    void (*entry_unref)(weir__entry *entry);
+    /* What the backend keeps with a list, with an event, when these end; NULL: nothing. Any thread. */
+    void (*list_free)(weir__list *l);
+    void (*event_free)(weir__event *e);
     /* Makes a stream, or gives a closed one with its thread anew, ready for submit. Its base is zeroed but for `device` and, of one that is given anew,
      * tid, the pool of items, and the name and owner, which the front replaces. ENOMEM, EIO. */
     int (*stream_open)(weir__device *d, const char *name, weir__stream **out, weir_error **error);

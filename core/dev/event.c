@@ -19,8 +19,11 @@ weir__event *weir__event_ref(weir__event *e) {
 
 void weir__event_unref(weir__event *e) {
     /* acq_rel: every owner's last use comes before the decrement that frees */
-    if (e && atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) == 1)
-        weir__free(e->device->system, e);
+    if (!e || atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (e->device->table->event_free)
+        e->device->table->event_free(e);
+    weir__free(e->device->system, e);
 }
 
 int weir__event_status(const weir__event *e) {

@@ -26,6 +26,11 @@ void weir__list_unref(weir__list *l) {
     if (!l || atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) != 1)
         return;
     weir_system *s = l->device->system;
+    const weir__device_table *table = l->device->table;
+    if (table->list_free)
+        table->list_free(l);
+    for (size_t i = 0; i < l->length && table->entry_unref; i++)
+        table->entry_unref(l->items[i].entry);
     for (size_t i = 0; i < l->buffer_count; i++)
         weir__buffer_unref(l->buffers[i]);
     weir__free(s, l->buffers);
@@ -95,8 +100,11 @@ int weir__list_add(weir__list *l, enum weir_kernel kernel, const void *args, boo
     if (why)
         return weir_fail(error, WEIR_EUNSUPPORTED, "device %s: list %s, item %zu, kernel %s: %s", d->name, l->name, l->length,
                          weir_kernel_name(kernel), why);
-    if (!reserve_items(l, 1))
+    if (!reserve_items(l, 1)) {
+        if (d->table->entry_unref)
+            d->table->entry_unref(entry);
         return weir_fail(error, WEIR_ENOMEM, "list %s: no memory for %zu items", l->name, l->length + 1);
+    }
     weir__list_item *item = &l->items[l->length++];
     memset(item, 0, sizeof *item);
     item->entry = entry;
@@ -115,6 +123,8 @@ int weir__list_append(weir__list *l, const weir__list *other, weir_error **error
         return weir_fail(error, WEIR_ENOMEM, "list %s: no memory for %zu items", l->name, l->length + items);
     if (items)
         memcpy(l->items + l->length, other->items, items * sizeof *l->items);
+    for (size_t i = 0; i < items && l->device->table->entry_ref; i++)
+        l->device->table->entry_ref(other->items[i].entry);
     l->length += items;
     for (size_t i = 0; i < buffers; i++)
         l->buffers[l->buffer_count++] = weir__buffer_ref(other->buffers[i]);

@@ -19,7 +19,7 @@ typedef struct weir__backend {
     /* EINVAL, EUNSUPPORTED, ENOMEM, EIO: the text says what is missing. */
     int (*make)(weir_system *s, unsigned index, unsigned threads, weir__device **out, weir_error **error);
 } weir__backend;
-extern const weir__backend weir__cpu_backend;
+extern const weir__backend weir__cpu_backend, weir__cuda_backend;
 
 /* The base of every backend's device; the backend's struct starts with it. */
 struct weir__device {
@@ -48,6 +48,8 @@ struct weir__event {
     weir__device *device;
     _Atomic uint32_t refs;
     bool recorded;         /* loop's thread */
+    bool issued;           /* its record is with the driver; device's lock */
+    void *native;          /* the backend's, given back with event_free; device's lock */
     _Atomic int status;    /* EBUSY until it is done. The release in weir__event_finish pairs with the acquire in weir__event_status */
     weir__stream *waiters; /* streams that stand still for it, linked by next_waiter; device's lock */
 };
@@ -74,6 +76,7 @@ struct weir__list {
     size_t length, capacity;
     weir__buffer **buffers; /* [buffer_capacity], buffer_count used, each counted */
     size_t buffer_count, buffer_capacity;
+    void *native; /* the backend's, freed with list_free; its lock */
 };
 
 enum weir__item_kind {
@@ -90,6 +93,10 @@ enum weir__item_kind {
 struct weir__item {
     weir__item *next;
     uint64_t number; /* 1, 2, 3... in its stream */
+    /* for backends whose work goes on elsewhere: between an item's turn and its end */
+    weir__stream *stream;
+    int64_t begun; /* weir__dev_clock */
+    int status;    /* what its turn came to */
     enum weir__item_kind kind;
     union {
         struct {
@@ -131,6 +138,7 @@ struct weir__stream {
     int64_t busy;
     weir__item *pool;          /* ended items, for the next submissions */
     weir__stream *next_waiter; /* in weir__event.waiters */
+    bool waiting;              /* it is among them */
 };
 
 static inline bool weir__item_skipped(const weir__stream *st, const weir__item *item) {

@@ -20,7 +20,23 @@ static void *carve(carver *c, size_t bytes) {
 
 /* Room for rows of activations; blocks of 32 take more than blocks of 256. */
 static void *carve_acts(const weir__forward *f, carver *m, size_t block, size_t rows, size_t width) {
-    return f->options.activations_f32 || width % block ? NULL : carve(m, rows * weir_act_size((int)block, (int64_t)width));
+    return !weir__forward_int8(f) || width % block ? NULL : carve(m, rows * weir_act_size((int)block, (int64_t)width));
+}
+
+/* The largest that a product of the model asks for. */
+static size_t products_space(const weir__forward *f) {
+    size_t most = 0;
+    uint32_t units = weir__checkpoint_graph(f->checkpoint)->units;
+    for (uint32_t u = 0; u <= units; u++) {
+        const weir__unit_plan *p = weir__checkpoint_unit(f->checkpoint, u);
+        int32_t rows = u == units ? (int32_t)f->out_tile : (int32_t)f->options.tile;
+        for (size_t i = 0; i < p->count; i++) {
+            const weir__tensor_plan *t = &p->tensors[i];
+            size_t bytes = t->vector ? 0 : weir__device_product_workspace(f->device, rows, t->n, t->k);
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
 }
 
 static void carve_workspace(weir__forward *f, carver *m) {
@@ -38,10 +54,11 @@ static void carve_workspace(weir__forward *f, carver *m) {
     w->attention_acts = carve_acts(f, m, 32, T, A);
     w->hidden = carve(m, T * (size_t)c->ffn * sizeof(float));
     w->hidden_acts = carve_acts(f, m, 32, T, (size_t)c->ffn);
-    w->partial = carve(m, weir_attention_workspace(c->heads, c->head_dim, (int)splits));
+    w->partial = carve(m, weir__device_attention_workspace(f->device, (int32_t)T, c->heads, c->head_dim, (int32_t)splits));
     w->rope = carve(m, P * (size_t)c->rope.dim * sizeof(float));
     w->logits = carve(m, f->out_tile * (size_t)c->vocab * sizeof(float));
-    w->sampling = carve(m, weir_sample_workspace(c->vocab) * weir__device_threads(f->device));
+    w->sampling = carve(m, weir__device_sample_workspace(f->device, (int32_t)f->out_tile, c->vocab));
+    w->products = carve(m, products_space(f));
 }
 
 static int make_workspace(weir__forward *f, weir_error **error) {
@@ -160,6 +177,10 @@ static int record_whole(weir__forward *f, weir_error **error) {
     return code ? code : weir__list_append(f->whole, f->finish, error);
 }
 
+bool weir__forward_int8(const weir__forward *f) {
+    return !f->options.activations_f32 && weir__device_has_int8(f->device);
+}
+
 /* ---- making and giving back ---- */
 
 int weir__forward_new(weir__checkpoint *c, weir__device *d, const weir__forward_options *o, weir__forward **out, weir_error **error) {
@@ -236,13 +257,26 @@ uint32_t weir__forward_out_tiles(const weir__forward *f) {
     return parts(f->step.view.outputs, f->out_tile);
 }
 
+/* Few different sizes, so that what a device keeps for a shape is used again: exact up to 16, then powers of two, at most the tile. */
 static int32_t part(int32_t all, uint32_t tile, uint32_t i) {
-    int32_t left = all - (int32_t)(i * tile);
-    return left < 0 ? 0 : left < (int32_t)tile ? left : (int32_t)tile;
+    int32_t left = all - (int32_t)(i * tile), n = 16;
+    if (left <= n)
+        return left < 0 ? 0 : left;
+    while (n < left && n < (int32_t)tile)
+        n *= 2;
+    return n < (int32_t)tile ? n : (int32_t)tile;
+}
+
+/* In whole splits of attention, their number a power of two. */
+static int32_t rounded_positions(const weir__forward *f) {
+    int32_t n = WEIR_ATTENTION_SPLIT;
+    while (n < f->step.positions)
+        n *= 2;
+    return n < (int32_t)f->options.context ? n : (int32_t)f->options.context;
 }
 
 int weir__forward_run(weir__forward *f, weir__stream *st, weir__list *l, uint32_t i) {
-    weir__shape shape = {part(f->step.view.rows, f->options.tile, i), part(f->step.view.outputs, f->out_tile, i), f->step.positions};
+    weir__shape shape = {part(f->step.view.rows, f->options.tile, i), part(f->step.view.outputs, f->out_tile, i), rounded_positions(f)};
     return weir__stream_run(st, l, &shape);
 }
 

@@ -22,10 +22,10 @@ typedef struct weir__workspace {
     void *attention_acts;              /* in whichever blocks the product takes that reads them */
     float *hidden;                     /* [T][ffn] */
     void *hidden_acts;
-    float *partial; /* weir_attention_workspace */
-    float *rope;    /* [context][rope_dim / 2][2] */
-    float *logits;  /* [out_tile][vocab] */
-    void *sampling;
+    float *partial;            /* weir_attention_workspace */
+    float *rope;               /* [context][rope_dim / 2][2] */
+    float *logits;             /* [out_tile][vocab] */
+    void *sampling, *products; /* what the device asks for */
 } weir__workspace;
 
 typedef struct weir__forward {
@@ -51,7 +51,8 @@ typedef struct weir__forward {
 
 /* Makes everything and records every list. ENOMEM (names what), EUNSUPPORTED (a shape that the device refuses). */
 int weir__forward_new(weir__checkpoint *c, weir__device *d, const weir__forward_options *o, weir__forward **out, weir_error **error);
-void weir__forward_free(weir__forward *f); /* work under way keeps what it needs. NULL does nothing */
+void weir__forward_free(weir__forward *f);       /* work under way keeps what it needs. NULL does nothing */
+bool weir__forward_int8(const weir__forward *f); /* products take int8 activations */
 /* A unit's blob, from the next push on: only while no work reads its place. */
 void weir__forward_set_base(weir__forward *f, uint32_t ordinal, weir__buffer *blob);
 void *const *weir__forward_slot(const weir__forward *f, uint32_t ordinal);

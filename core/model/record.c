@@ -4,7 +4,7 @@
 
 /* Values in a block of the int8 activations that a product takes; 0: floats. */
 static uint32_t acts_of(const weir__forward *f, const weir__tensor_plan *t) {
-    return f->options.activations_f32 ? 0 : weir_type_get(t->type)->acts;
+    return weir__forward_int8(f) ? weir_type_get(t->type)->acts : 0;
 }
 
 typedef struct products {
@@ -46,7 +46,10 @@ static weir_k_matmul product_of(const weir__forward *f, const weir__tensor_plan 
                            .w = weir__plan_weight(t, slot),
                            .ldx = t->k,
                            .rows = WEIR_ROWS_TILE,
-                           .y_rows = WEIR_ROWS_TILE};
+                           .y_rows = WEIR_ROWS_TILE,
+                           .workspace = f->w.products,
+                           .most_rows = (int32_t)f->options.tile,
+                           .f32 = f->options.activations_f32};
 }
 
 static void set_bias(weir_k_matmul *k, const weir__tensor_plan *bias) {
@@ -173,14 +176,17 @@ static int record_gated(const weir__forward *f, const weir__unit_plan *p, void *
                     .gate = weir__plan_weight(gate, slot),
                     .up = weir__plan_weight(up, slot),
                     .x = f->w.normed,
-                    .acts = f->w.normed_acts,
-                    .acts_k = f->w.normed_acts_k,
+                    .acts = weir__forward_int8(f) ? f->w.normed_acts : NULL,
+                    .acts_k = weir__forward_int8(f) ? f->w.normed_acts_k : NULL,
                     .ldx = c->width,
                     .ldy = c->ffn,
                     .y = block == 32 ? NULL : f->w.hidden,
                     .acts_out = block ? f->w.hidden_acts : NULL,
                     .acts_block = (int32_t)block,
-                    .activation = c->activation};
+                    .activation = c->activation,
+                    .workspace = f->w.products,
+                    .most_rows = (int32_t)f->options.tile,
+                    .f32 = f->options.activations_f32};
     if (gate_bias && up_bias) {
         k.bias = 1;
         k.gate_bias = gate_bias->offset;
@@ -245,6 +251,7 @@ int weir__record_head(const weir__forward *f, weir__list *l, weir_error **error)
     k.x = f->w.normed;
     k.acts = normed_acts(f, head);
     k.rows = k.y_rows = WEIR_ROWS_OUT;
+    k.most_rows = (int32_t)f->out_tile;
     k.y = f->w.logits;
     k.ldy = c->vocab;
     if (!code)

@@ -205,6 +205,7 @@ end
 
 --- Options that load a model, for the subcommands that do.
 args.load = {
+  {flags = "--device", type = "string", value = "NAME", text = "cpu (default), cuda (the first one), cuda:1, ..."},
   {flags = "--threads", type = "count", text = "workers (default: the processors that weir may use)"},
   {flags = "--context", type = "count", text = "positions of the KV cache (default: the model's, at most 8192)"},
   {flags = "--tile", type = "count", text = "rows that go through a layer together (default: 256)"},
@@ -255,7 +256,7 @@ end
 
 --- The options of weir.load that a command line says.
 function args.load_options(o)
-  return {threads = o.threads, context = o.context, tile = o.tile, activations = o.activations, kv = o.kv, quant = o.quant}
+  return {device = o.device, threads = o.threads, context = o.context, tile = o.tile, activations = o.activations, kv = o.kv, quant = o.quant}
 end
 
 --- The options of generate that a command line says.

@@ -59,7 +59,7 @@ local function set(...)
   return names
 end
 
-local load_options = set("threads", "context", "tile", "activations", "kv", "quant", "progress")
+local load_options = set("device", "threads", "context", "tile", "activations", "kv", "quant", "progress")
 local generate_options = set(
   "prompt", "tokens", "max_tokens", "seed", "stop", "ignore_end", "credit", "temperature", "top_k", "top_p", "min_p", "typical", "repeat_penalty",
   "frequency_penalty", "presence_penalty", "penalty_last", "logit_bias", "samplers", "logprobs")
@@ -110,7 +110,7 @@ end
 
 --- Loads a model. Waits until it is ready.
 -- @tparam string what a GGUF file, or a name kept by `weir fetch`
--- @tparam[opt] table options threads, context (positions), tile (rows), activations ("int8" or "f32"), kv ("f16" or "f32"),
+-- @tparam[opt] table options device ("cpu", "cuda", "cuda:1"), threads, context (positions), tile (rows), activations ("int8" or "f32"), kv ("f16" or "f32"),
 -- quant (type to which float weights are quantised while they are loaded: "q8_0"), progress (function(done, total))
 -- @treturn table the model: methods below, `info` (what its file says)
 function Model.load(what, options)
@@ -120,7 +120,7 @@ function Model.load(what, options)
   local ok, info = pcall(function()
     progress = options.progress and progress_actor(options.progress)
     return weir.call_with({to = address, timeout = false}, "load", what, {
-      threads = options.threads, context = options.context, tile = options.tile, activations = options.activations, kv = options.kv,
+      device = options.device, threads = options.threads, context = options.context, tile = options.tile, activations = options.activations, kv = options.kv,
       quant = options.quant, progress = progress,
     })
   end)

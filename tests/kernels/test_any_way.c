@@ -222,9 +222,21 @@ static void layer_tile(layer *l, const way *w, int done) {
     weir_k_rmsnorm norm = {s,    l->x,  WEIR_ROWS_PASS, l->width, l->mix.base, l->mix_bias, 1e-6f, WEIR_ROWS_TILE, 0, l->normed + x_at,
                            acts, acts_k};
     run_kernel(w->level, WEIR_K_rmsnorm, &norm, w->workers);
-    weir_k_matmul mix = {
-        s,      l->mix,  l->normed + x_at, acts_for(&l->mix, acts, acts_k), l->width, WEIR_ROWS_TILE, l->mixed, l->width, WEIR_ROWS_PASS,
-        l->add, l->bias, l->mix_bias};
+    weir_k_matmul mix = {s,
+                         l->mix,
+                         l->normed + x_at,
+                         acts_for(&l->mix, acts, acts_k),
+                         l->width,
+                         WEIR_ROWS_TILE,
+                         l->mixed,
+                         l->width,
+                         WEIR_ROWS_PASS,
+                         l->add,
+                         l->bias,
+                         l->mix_bias,
+                         NULL,
+                         0,
+                         0};
     run_kernel(w->level, WEIR_K_matmul, &mix, w->workers);
     weir_k_glu glu = {
         .step = s, .gate = l->gate, .up = l->up, .x = l->normed + x_at, .ldx = l->width, .ldy = l->mlp, .y = l->hidden + h_at};
@@ -236,8 +248,8 @@ static void layer_tile(layer *l, const way *w, int done) {
     glu.gate_bias = l->gate_bias;
     glu.up_bias = l->up_bias;
     run_kernel(w->level, WEIR_K_glu, &glu, w->workers);
-    weir_k_matmul down = {s, l->down, l->hidden + h_at, hidden_acts, l->mlp, WEIR_ROWS_TILE, l->back + x_at, l->width, WEIR_ROWS_TILE, 0,
-                          0, 0};
+    weir_k_matmul down = {
+        s, l->down, l->hidden + h_at, hidden_acts, l->mlp, WEIR_ROWS_TILE, l->back + x_at, l->width, WEIR_ROWS_TILE, 0, 0, 0, NULL, 0, 0};
     run_kernel(w->level, WEIR_K_matmul, &down, w->workers);
     weir_k_softcap cap = {s, l->back + x_at, l->width, WEIR_ROWS_TILE, l->cap};
     run_kernel(w->level, WEIR_K_softcap, &cap, w->workers);
@@ -255,7 +267,8 @@ static void head_tile(layer *l, const way *w, int done) {
     run_kernel(w->level, WEIR_K_rmsnorm, &norm, w->workers);
     float *logits = l->logits + (size_t)done * VOCAB;
     weir_k_matmul head = {
-        s, l->table, l->final + at, acts_for(&l->table, acts, acts_k), l->width, WEIR_ROWS_OUT, logits, VOCAB, WEIR_ROWS_OUT, 0, 0, 0};
+        s, l->table, l->final + at, acts_for(&l->table, acts, acts_k), l->width, WEIR_ROWS_OUT, logits, VOCAB, WEIR_ROWS_OUT, 0, 0, 0, NULL,
+        0, 0};
     run_kernel(w->level, WEIR_K_matmul, &head, w->workers);
     weir_k_softcap cap = {s, logits, VOCAB, WEIR_ROWS_OUT, l->cap};
     run_kernel(w->level, WEIR_K_softcap, &cap, w->workers);

@@ -1,0 +1,106 @@
+/* cuda.h: the cuda device's own parts, shared by its files: the device, its memory, streams and graphs. Knows no model. */
+#ifndef WEIR_DEV_CUDA_H
+#define WEIR_DEV_CUDA_H
+
+#include "driver.h"
+#include "work.h"
+
+#include "../private.h"
+
+typedef struct weir__cuda_stream weir__cuda_stream;
+typedef struct weir__cuda_graph weir__cuda_graph;
+
+/* Memory of one kind that was taken from the driver: what is not in use is kept for blocks of the same size. */
+typedef struct weir__cuda_block {
+    struct weir__cuda_block *next;
+    uint64_t address;
+    size_t bytes;
+} weir__cuda_block;
+
+typedef struct weir__cuda_pool {
+    bool host;
+    weir__cuda_block *free; /* kept */
+    weir__cuda_block *used;
+    size_t used_bytes, free_bytes, budget; /* used + free never exceed the budget */
+} weir__cuda_pool;
+
+typedef struct weir__cuda {
+    weir__device base;
+    weir__cuda_driver driver;
+    weir__cublas blas; /* library NULL: none, own kernels instead */
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    CUfunction functions[WEIR__CUDA_FUNCTIONS];
+    int capability;   /* 10 * major + minor */
+    bool eager;       /* no graphs: WEIR_CUDA_GRAPHS=0 */
+    _Atomic int lost; /* the code with which the driver said that the context is of no use any more; 0: it is */
+
+    pthread_mutex_t memory; /* the pools; held during calls of the driver, never with the device's lock */
+    weir__cuda_pool device_pool, host_pool;
+    CUstream clearing; /* zeroes new memory */
+    CUevent cleared;   /* recorded behind the last zeroing */
+    _Atomic uint64_t clearings;
+
+    /* under the device's lock */
+    CUevent *events; /* [event_count] of [event_room], not in use */
+    size_t event_count, event_room;
+    unsigned live; /* stream threads */
+    pthread_cond_t empty;
+    bool abandoned;
+    weir__cuda_stream *left; /* the thread that left last: joined by the next, or at the end */
+
+    pthread_mutex_t graphs; /* what lists have captured; held during calls of the driver */
+    unsigned graph_count;
+    size_t graph_bytes; /* about what they hold */
+} weir__cuda;
+
+static inline weir__cuda *weir__cuda_of(weir__device *d) {
+    return (weir__cuda *)d;
+}
+
+/* Whether a code means that the context is lost; notes it. */
+bool weir__cuda_note(weir__cuda *c, CUresult code);
+
+/* memory.c: functions of the device's table */
+int weir__cuda_memory_init(weir__cuda *c, weir_error **error);
+void weir__cuda_memory_fini(weir__cuda *c);
+void *weir__cuda_memory(weir__device *d, size_t bytes, bool host);
+void weir__cuda_memory_free(weir__device *d, void *p, size_t bytes, bool host);
+/* The stream's later work comes after every zeroing of memory that was begun so far. */
+CUresult weir__cuda_memory_order(weir__cuda *c, CUstream stream, uint64_t *seen);
+
+/* stream.c */
+int weir__cuda_stream_open(weir__device *d, const char *name, weir__stream **out, weir_error **error);
+void weir__cuda_stream_submit(weir__stream *st, weir__item *item);
+void weir__cuda_stream_wake(weir__stream *st);
+void weir__cuda_stream_close(weir__stream *st);
+bool weir__cuda_streams_end(weir__cuda *c); /* false: one has not ended within WEIR_DRAIN_NS */
+
+/* issue.c: items as calls of the driver; the stream's thread */
+/* What a stream's thread gives to the driver with. */
+typedef struct weir__cuda_queue {
+    weir__cuda *device;
+    CUstream stream;
+    cublasHandle_t blas; /* NULL: not made yet, or there is none */
+    uint64_t blas_space; /* its workspace */
+    size_t blas_bytes;
+    uint64_t seen;  /* zeroings that its work comes after */
+    uint64_t ended; /* items up to this number are not in flight */
+    bool capturing; /* launches go into a graph */
+    char *why;      /* of the last failure: call, kernel, shape */
+} weir__cuda_queue;
+enum { WEIR__CUDA_WHY = 256 };
+int weir__cuda_queue_init(weir__cuda *c, weir__cuda_queue *q, weir_error **error);
+void weir__cuda_queue_fini(weir__cuda_queue *q);
+CUresult weir__cuda_issue_list(weir__cuda_queue *q, const weir__item *item);
+CUresult weir__cuda_issue_copy(weir__cuda_queue *q, const weir__item *item);
+CUresult weir__cuda_launch_all(weir__cuda_queue *q, const weir__list *l, const weir__shape *shape); /* one after the other */
+
+/* graph.c: lists that are run again in the same shape are captured once and replayed */
+void weir__cuda_graphs_init(weir__cuda *c);
+/* *done: a graph was launched; else the list is to be launched item by item. number: of the stream's item. A failed capture leaves the stream usable. */
+CUresult weir__cuda_replay(weir__cuda_queue *q, weir__list *l, const weir__shape *shape, uint64_t number, bool *done);
+void weir__cuda_list_free(weir__list *l); /* the list ends, no work uses it: gives its graphs back. Any thread */
+
+#endif

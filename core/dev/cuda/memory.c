@@ -1,0 +1,200 @@
+/* memory.c: memory of the cuda device, for kernels and for the host, taken from the driver and kept for the next of the same size: the driver's own calls wait for the
+ * device. What is given back is not in use by any work, so that another stream may have it at once. Bounded by a budget. Knows no stream of work. */
+#include "cuda.h"
+
+#include <stdlib.h>
+
+enum { SMALL = 512, LARGE = 2 << 20 }; /* granules: of sizes below 1 MiB, and of those above */
+
+static size_t rounded(size_t bytes) {
+    size_t granule = bytes < (1 << 20) ? SMALL : LARGE;
+    return (bytes + granule - 1) / granule * granule;
+}
+
+/* ---- the driver's calls; the context is made current for them ---- */
+
+static CUresult enter(weir__cuda *c, CUcontext *before) {
+    CUresult code = c->driver.CtxGetCurrent(before);
+    return code ? code : c->driver.CtxSetCurrent(c->context);
+}
+
+static CUresult take(weir__cuda *c, const weir__cuda_pool *pool, size_t bytes, uint64_t *address) {
+    CUcontext before = NULL;
+    CUresult code = enter(c, &before);
+    if (!code && pool->host) {
+        void *p = NULL;
+        code = c->driver.MemHostAlloc(&p, bytes, 0);
+        *address = (uint64_t)(uintptr_t)p;
+    } else if (!code) {
+        CUdeviceptr p = 0;
+        code = c->driver.MemAlloc(&p, bytes);
+        *address = p;
+    }
+    c->driver.CtxSetCurrent(before);
+    return code;
+}
+
+static void give(weir__cuda *c, const weir__cuda_pool *pool, uint64_t address) {
+    CUcontext before = NULL;
+    if (!enter(c, &before)) {
+        if (pool->host)
+            c->driver.MemFreeHost((void *)(uintptr_t)address);
+        else
+            c->driver.MemFree((CUdeviceptr)address);
+    }
+    c->driver.CtxSetCurrent(before);
+}
+
+/* New memory for kernels is zero for every stream's work that is submitted from now on: weir__cuda_memory_order. */
+static CUresult clear(weir__cuda *c, uint64_t address, size_t bytes) {
+    CUcontext before = NULL;
+    CUresult code = enter(c, &before);
+    if (!code)
+        code = c->driver.MemsetD8Async((CUdeviceptr)address, 0, bytes, c->clearing);
+    if (!code)
+        code = c->driver.EventRecord(c->cleared, c->clearing);
+    c->driver.CtxSetCurrent(before);
+    if (!code)
+        atomic_fetch_add(&c->clearings, 1);
+    return code;
+}
+
+CUresult weir__cuda_memory_order(weir__cuda *c, CUstream stream, uint64_t *seen) {
+    uint64_t now = atomic_load(&c->clearings);
+    if (*seen == now)
+        return CUDA_SUCCESS;
+    pthread_mutex_lock(&c->memory);
+    now = atomic_load(&c->clearings);
+    CUresult code = c->driver.StreamWaitEvent(stream, c->cleared, 0);
+    pthread_mutex_unlock(&c->memory);
+    if (!code)
+        *seen = now;
+    return code;
+}
+
+/* ---- the pools; c->memory is held ---- */
+
+static void trim(weir__cuda *c, weir__cuda_pool *pool) {
+    for (weir__cuda_block *b; (b = pool->free);) {
+        pool->free = b->next;
+        pool->free_bytes -= b->bytes;
+        give(c, pool, b->address);
+        weir__free(c->base.system, b);
+    }
+}
+
+static weir__cuda_block *kept(weir__cuda_pool *pool, size_t bytes) {
+    for (weir__cuda_block **at = &pool->free; *at; at = &(*at)->next) {
+        weir__cuda_block *b = *at;
+        if (b->bytes != bytes)
+            continue;
+        *at = b->next;
+        pool->free_bytes -= bytes;
+        return b;
+    }
+    return NULL;
+}
+
+static weir__cuda_block *taken(weir__cuda *c, weir__cuda_pool *pool, size_t bytes) {
+    if (bytes > pool->budget - pool->used_bytes)
+        return NULL;
+    if (bytes > pool->budget - pool->used_bytes - pool->free_bytes)
+        trim(c, pool);
+    weir__cuda_block *b = weir__alloc(c->base.system, sizeof *b);
+    if (!b)
+        return NULL;
+    b->bytes = bytes;
+    CUresult code = take(c, pool, bytes, &b->address);
+    if (code == CUDA_ERROR_OUT_OF_MEMORY && pool->free) {
+        trim(c, pool);
+        code = take(c, pool, bytes, &b->address);
+    }
+    if (!code)
+        return b;
+    weir__cuda_note(c, code);
+    weir__free(c->base.system, b);
+    return NULL;
+}
+
+static void keep(weir__cuda_pool *pool, weir__cuda_block *b) {
+    b->next = pool->free;
+    pool->free = b;
+    pool->free_bytes += b->bytes;
+}
+
+static weir__cuda_pool *pool_of(weir__cuda *c, bool host) {
+    return host ? &c->host_pool : &c->device_pool;
+}
+
+void *weir__cuda_memory(weir__device *d, size_t bytes, bool host) {
+    weir__cuda *c = weir__cuda_of(d);
+    weir__cuda_pool *pool = pool_of(c, host);
+    size_t size = rounded(bytes);
+    if (weir__inject(d->system, WEIR__INJECT_PAGES))
+        return NULL;
+    pthread_mutex_lock(&c->memory);
+    weir__cuda_block *b = kept(pool, size);
+    if (!b)
+        b = taken(c, pool, size);
+    if (b && !host && clear(c, b->address, size)) {
+        keep(pool, b);
+        b = NULL;
+    }
+    if (b) {
+        b->next = pool->used;
+        pool->used = b;
+        pool->used_bytes += size;
+    }
+    pthread_mutex_unlock(&c->memory);
+    if (b && host)
+        __builtin_memset((void *)(uintptr_t)b->address, 0, size);
+    return b ? (void *)(uintptr_t)b->address : NULL;
+}
+
+void weir__cuda_memory_free(weir__device *d, void *p, size_t bytes, bool host) {
+    weir__cuda *c = weir__cuda_of(d);
+    weir__cuda_pool *pool = pool_of(c, host);
+    (void)bytes;
+    pthread_mutex_lock(&c->memory);
+    for (weir__cuda_block **at = &pool->used; *at; at = &(*at)->next) {
+        weir__cuda_block *b = *at;
+        if (b->address != (uint64_t)(uintptr_t)p)
+            continue;
+        *at = b->next;
+        pool->used_bytes -= b->bytes;
+        keep(pool, b);
+        break;
+    }
+    pthread_mutex_unlock(&c->memory);
+}
+
+/* WEIR_CUDA_MEMORY: bytes that this process may take of the device, else nine tenths of what is free now. */
+static size_t budget_of(weir__cuda *c) {
+    size_t available = 0, total = 0;
+    const char *said = getenv("WEIR_CUDA_MEMORY");
+    if (said && *said)
+        return (size_t)strtoull(said, NULL, 10);
+    return c->driver.MemGetInfo(&available, &total) ? 0 : available / 10 * 9;
+}
+
+int weir__cuda_memory_init(weir__cuda *c, weir_error **error) {
+    pthread_mutex_init(&c->memory, NULL);
+    c->host_pool = (weir__cuda_pool){.host = true, .budget = SIZE_MAX};
+    c->device_pool = (weir__cuda_pool){.budget = budget_of(c)};
+    CUresult code = c->driver.StreamCreate(&c->clearing, CU_STREAM_NON_BLOCKING);
+    if (!code)
+        code = c->driver.EventCreate(&c->cleared, CU_EVENT_DISABLE_TIMING);
+    return code ? weir_fail(error, WEIR_EDEVICE, "device cuda: no stream for its memory: %s", weir__cuda_error_text(code)) : WEIR_OK;
+}
+
+/* No stream has work any more. */
+void weir__cuda_memory_fini(weir__cuda *c) {
+    weir__check(!c->device_pool.used && !c->host_pool.used, "memory of a cuda device was not given back");
+    trim(c, &c->device_pool);
+    trim(c, &c->host_pool);
+    if (c->cleared)
+        c->driver.EventDestroy(c->cleared);
+    if (c->clearing)
+        c->driver.StreamDestroy(c->clearing);
+    pthread_mutex_destroy(&c->memory);
+}
