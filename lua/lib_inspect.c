@@ -91,6 +91,26 @@ static void add_stream(void *data, const weir__stream_info *info) {
         *row = *info;
 }
 
+static void add_device(void *data, const char *name, const char *detail, bool usable) {
+    lua_State *L = data;
+    lua_createtable(L, 0, 3);
+    lua_pushstring(L, name);
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, detail);
+    lua_setfield(L, -2, "detail");
+    lua_pushboolean(L, usable);
+    lua_setfield(L, -2, "usable");
+    lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
+}
+
+/* core.devices() -> {{name, detail, usable}...} */
+static int list_devices(lua_State *L) {
+    weir_system *s = system_of(L, binding_of(L));
+    lua_newtable(L);
+    weir__devices(s, add_device, L);
+    return 1;
+}
+
 static int list_streams(lua_State *L) {
     weir_system *s = system_of(L, binding_of(L));
     rows r = {.system = s, .row = sizeof(weir__stream_info)};
@@ -205,7 +225,8 @@ static int trace(lua_State *L) {
 }
 
 void open_inspect(lua_State *L, binding *b) {
-    static const luaL_Reg functions[] = {
-        {"actor_stats", actor_stats}, {"actors", list_actors}, {"streams", list_streams}, {"trace", trace}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"devices", list_devices}, {"actor_stats", actor_stats},
+                                         {"actors", list_actors},   {"streams", list_streams},
+                                         {"trace", trace},          {NULL, NULL}};
     binding_register(L, b, functions);
 }

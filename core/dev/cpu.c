@@ -176,7 +176,20 @@ static int make(weir_system *s, unsigned index, unsigned threads, weir__device *
     return cpu_new(s, threads < WEIR_MAX_THREADS ? threads : WEIR_MAX_THREADS, level, out, error);
 }
 
-const weir__backend weir__cpu_backend = {.name = "cpu", .threads = true, .make = make};
+static void list(weir_system *s, weir__device_fn *fn, void *data) {
+    char detail[128];
+    int level = 0;
+    weir_error *error = NULL;
+    (void)s;
+    bool usable = choose_level(&level, &error) == WEIR_OK;
+    unsigned n = weir__processors();
+    snprintf(detail, sizeof detail, "%s%s, %u processor%s", level == WEIR_CPU_VNNI ? "avx512+" : "", weir_cpu_level_name(level), n,
+             n == 1 ? "" : "s");
+    fn(data, "cpu", usable ? detail : weir_error_text(error), usable);
+    weir_error_free(error);
+}
+
+const weir__backend weir__cpu_backend = {.name = "cpu", .threads = true, .make = make, .list = list};
 
 /* ---- work ---- */
 

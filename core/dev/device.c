@@ -140,6 +140,11 @@ int weir__device_open(weir_system *s, const char *name, unsigned threads, weir__
     return code;
 }
 
+void weir__devices(weir_system *s, weir__device_fn *fn, void *data) {
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        backends[i]->list(s, fn, data);
+}
+
 /* ---- what a device is ---- */
 
 weir_system *weir__device_system(weir__device *d) {

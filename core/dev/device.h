@@ -24,6 +24,10 @@ extern const weir_handle_type weir__event_handle;           /* name "event" */
 /* A device of the system by its name, made on first use; the system owns it. NULL: "cpu". threads: of the cpu; 0: as it is, or the processors this process may
  * use. EBUSY: made with another count; EINVAL: no such device, WEIR_CPU in the environment names no level, or one that does not run here; ENOMEM. */
 int weir__device_open(weir_system *s, const char *name, unsigned threads, weir__device **out, weir_error **error);
+/* What devices there are: fn with each one's name, "cpu" or "cuda:0", what it is, and whether models can be loaded to it; if not, `detail` says why. Makes none.
+ * Blocks while drivers are asked: for tools. */
+typedef void weir__device_fn(void *data, const char *name, const char *detail, bool usable);
+WEIR_API void weir__devices(weir_system *s, weir__device_fn *fn, void *data);
 /* Whether the host's code reads and writes what kernels use: buffers for the host are the same memory as those for kernels. */
 bool weir__device_shares_memory(const weir__device *d);
 /* Whether there are products with int8 activations; without them activations are floats. */

@@ -18,6 +18,7 @@ typedef struct weir__backend {
     bool threads; /* the number of threads is the caller's to choose */
     /* EINVAL, EUNSUPPORTED, ENOMEM, EIO: the text says what is missing. */
     int (*make)(weir_system *s, unsigned index, unsigned threads, weir__device **out, weir_error **error);
+    void (*list)(weir_system *s, weir__device_fn *fn, void *data); /* weir__devices */
 } weir__backend;
 extern const weir__backend weir__cpu_backend, weir__cuda_backend;
 

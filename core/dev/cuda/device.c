@@ -235,4 +235,59 @@ static int make(weir_system *s, unsigned index, unsigned threads, weir__device *
     return code;
 }
 
-const weir__backend weir__cuda_backend = {.name = "cuda", .many = true, .make = make};
+/* ---- listing ---- */
+
+static bool has_code(void) {
+    return memcmp(weir__cuda_image, "CUEMU", 5) != 0;
+}
+
+static void list_one(weir_system *s, const weir__cuda_driver *d, unsigned index, weir__device_fn *fn, void *data) {
+    char name[24], model[64] = "", detail[320];
+    CUdevice device = 0;
+    int major = 0, minor = 0;
+    size_t memory = 0;
+    weir__device *made = NULL;
+    weir_error *error = NULL;
+    d->DeviceGet(&device, (int)index);
+    d->DeviceGetName(model, sizeof model, device);
+    d->DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    d->DeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    d->DeviceTotalMem(&memory, device);
+    bool usable = make(s, index, 0, &made, &error) == WEIR_OK;
+    int n = snprintf(detail, sizeof detail, "%s, sm_%d%d, %.1f GiB", model, major, minor, (double)memory / (1 << 30));
+    if (usable)
+        snprintf(detail + n, sizeof detail - (size_t)n, ", products of many rows: %s, %.1f MB of kernels",
+                 weir__cuda_of(made)->blas.library ? "cuBLAS" : "own (there is no cuBLAS)",
+                 (double)(weir__cuda_image_end - weir__cuda_image) / 1e6);
+    else
+        snprintf(detail + n, sizeof detail - (size_t)n, ": %s", weir_error_text(error));
+    snprintf(name, sizeof name, "cuda:%u", index);
+    fn(data, name, detail, usable);
+    weir_error_free(error);
+    if (made)
+        made->table->close(made);
+}
+
+static void list(weir_system *s, weir__device_fn *fn, void *data) {
+    weir__cuda_driver d;
+    char why[160], text[256];
+    int count = 0;
+    const char *without = has_code() ? "" : "; this weir was built without nvcc and has no kernels for it";
+    if (!weir__cuda_driver_open(&d, why, sizeof why)) {
+        snprintf(text, sizeof text, "no driver: %s%s", why, without);
+        fn(data, "cuda", text, false);
+        return;
+    }
+    CUresult code = d.Init(0);
+    if (!code)
+        code = d.DeviceGetCount(&count);
+    if (code || count == 0) {
+        snprintf(text, sizeof text, "no device: %s%s", code ? weir__cuda_error_text(code) : "the driver knows none", without);
+        fn(data, "cuda", text, false);
+    }
+    for (int i = 0; i < count; i++)
+        list_one(s, &d, (unsigned)i, fn, data);
+    weir__cuda_driver_close(&d);
+}
+
+const weir__backend weir__cuda_backend = {.name = "cuda", .many = true, .make = make, .list = list};

@@ -2,9 +2,10 @@
 local core = require "weir.core"
 
 local info = {
-  summary = "say what is in a model's files, and whether weir runs it",
-  usage = "MODEL [--tensors] [--json]",
-  help = "MODEL is a GGUF file (any part of a split one), a safetensors file, a folder, or a name kept by weir fetch. Only headers are read.",
+  summary = "say what is in a model's files, and whether weir runs it; or what devices there are",
+  usage = "MODEL [--tensors] [--json] | devices [--json]",
+  help = "MODEL is a GGUF file (any part of a split one), a safetensors file, a folder, or a name kept by weir fetch. Only headers are read.\n"
+    .. "devices: what models can be loaded to (--device), and what is missing where one cannot be used; ./devices is a file of that name.",
   positional = {"MODEL"},
   options = {
     {flags = "--tensors", type = "flag", text = "list every tensor"},
@@ -204,7 +205,22 @@ local function document(model, with_tensors)
   return doc
 end
 
+local function run_devices(o)
+  local devices = core.devices()
+  if o.json then
+    out("%s", core.json.encode(devices))
+    return 0
+  end
+  for _, d in ipairs(devices) do
+    out("%-8s %-4s %s", d.name, d.usable and "yes" or "no", d.detail)
+  end
+  return 0
+end
+
 function info.run(o)
+  if o[1] == "devices" then
+    return run_devices(o)
+  end
   local model = core.source_info(core.model_locate(o[1]))
   if o.json then
     io.stdout:write(core.json.encode(document(model, o.tensors), 2), "\n")
