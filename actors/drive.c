@@ -352,6 +352,13 @@ static void on_finished(weir_actor *self, void *data, const weir_message *reply,
 
 /* ---- notices of the stream ---- */
 
+static weir_error *pass_failed(weir__stepper *s, int status) {
+    char why[256];
+    weir__stream_why(s->stream, why, sizeof why);
+    return weir_error_new(status, NULL, NULL, "%s while a pass ran on stream stepper of device %s%s", weir_code_text(status),
+                          weir__device_name(s->device), why);
+}
+
 static weir__pass *noticed(weir_actor *self, int64_t status) {
     weir__stepper *s = weir_state(self);
     weir__pass *p = s->current;
@@ -359,9 +366,7 @@ static weir__pass *noticed(weir_actor *self, int64_t status) {
         return NULL;
     p->notices--;
     if (status && !p->error)
-        weir__drive_fail(self, p,
-                         weir_error_new((int)status, NULL, NULL, "%s while a pass ran on stream stepper of device %s",
-                                        weir_code_text((int)status), weir__device_name(s->device)));
+        weir__drive_fail(self, p, pass_failed(s, (int)status));
     else if (!p->error)
         return p;
     else if (p->phase == WEIR__RUNNING)

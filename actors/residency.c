@@ -100,6 +100,13 @@ static void job_submit(weir_actor *self, job *j, int code) {
         job_fail(self, j, weir__stream_refused(r->device, "residency", code));
 }
 
+static weir_error *work_failed(residency *r, int status) {
+    char why[256];
+    weir__stream_why(r->stream, why, sizeof why);
+    return weir_error_new(status, NULL, NULL, "%s on stream residency of device %s%s", weir_code_text(status), weir__device_name(r->device),
+                          why);
+}
+
 static void on_work_done(weir_actor *self, const weir_message *m) {
     int64_t status = 0, id = 0;
     weir_cursor c = weir_read(weir_message_body(m), NULL);
@@ -109,8 +116,7 @@ static void on_work_done(weir_actor *self, const weir_message *m) {
     if (!j)
         return;
     if (status && !j->error)
-        j->error = weir_error_new((int)status, NULL, NULL, "%s on stream residency of device %s", weir_code_text((int)status),
-                                  weir__device_name(((residency *)weir_state(self))->device));
+        j->error = work_failed(weir_state(self), (int)status);
     if (j->error) {
         weir_answer_error(self, j->to, j->error);
         j->error = NULL;

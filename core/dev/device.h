@@ -105,6 +105,8 @@ int weir__stream_wait(weir__stream *st, weir__event *e);
 /* Posts [status, args...] to `to` when all earlier work is done: status is 0, or the code of the first failure since the last notify (ECANCELLED for
  * skipped work, EDEVICE). Bounded by nothing, cannot fail later. arg is one integer for the receiver. */
 int weir__stream_notify(weir__stream *st, weir_address to, weir_verb verb, int64_t arg);
+/* What is known of the failure that a notice reported: the call, the kernel, the shape, after ": "; "": nothing. */
+void weir__stream_why(weir__stream *st, char *to, size_t size);
 /* Skips all work submitted so far that has not finished: lists stop at the next joined item, host functions are not started, notices not yet posted
  * say ECANCELLED (or an earlier failure). Returns at once. */
 void weir__stream_skip(weir__stream *st);

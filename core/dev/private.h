@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #define WEIR__CACHE_LINE 64
+enum { WEIR__WHY = 192 };
 
 /* A kind of device that can be made by name. */
 typedef struct weir__backend {
@@ -132,10 +133,11 @@ struct weir__stream {
     weir__linger linger; /* from close until it is given back */
     uint64_t submitted;  /* number of the newest item; loop's thread */
     _Atomic uint64_t
-        skipped;     /* items up to this number are not run. Only a request: relaxed, the lock or a barrier orders what follows from it */
-    int failure;     /* first failure since the last notify; whoever ends the stream's items */
-    _Atomic int tid; /* 0: no thread (yet) */
-    uint64_t completed; /* device's lock, with the next two */
+        skipped; /* items up to this number are not run. Only a request: relaxed, the lock or a barrier orders what follows from it */
+    char why[WEIR__WHY]; /* what the backend knows of its last failure, "": nothing; device's lock */
+    int failure;         /* first failure since the last notify; whoever ends the stream's items */
+    _Atomic int tid;     /* 0: no thread (yet) */
+    uint64_t completed;  /* device's lock, with the next two */
     int64_t busy;
     weir__item *pool;          /* ended items, for the next submissions */
     weir__stream *next_waiter; /* in weir__event.waiters */

@@ -25,6 +25,7 @@ int weir__stream_new(weir__device *d, weir_address owner, const char *name, weir
     pthread_mutex_lock(&d->lock);
     snprintf(st->name, sizeof st->name, "%s", name);
     st->owner = owner;
+    *st->why = 0;
     set_state(st, WEIR__STREAM_OPEN);
     st->next = d->streams;
     if (st->next)
@@ -37,6 +38,12 @@ int weir__stream_new(weir__device *d, weir_address owner, const char *name, weir
 
 static void mark_skipped(weir__stream *st) {
     atomic_store_explicit(&st->skipped, st->submitted, memory_order_relaxed);
+}
+
+void weir__stream_why(weir__stream *st, char *to, size_t size) {
+    pthread_mutex_lock(&st->device->lock);
+    snprintf(to, size, "%s%s", *st->why ? ": " : "", st->why);
+    pthread_mutex_unlock(&st->device->lock);
 }
 
 void weir__stream_skip(weir__stream *st) {

@@ -90,7 +90,7 @@ typedef struct weir__cuda_queue {
     bool capturing; /* launches go into a graph */
     char *why;      /* of the last failure: call, kernel, shape */
 } weir__cuda_queue;
-enum { WEIR__CUDA_WHY = 256 };
+enum { WEIR__CUDA_WHY = WEIR__WHY };
 int weir__cuda_queue_init(weir__cuda *c, weir__cuda_queue *q, weir_error **error);
 void weir__cuda_queue_fini(weir__cuda_queue *q);
 CUresult weir__cuda_issue_list(weir__cuda_queue *q, const weir__item *item);

@@ -219,6 +219,14 @@ static void take(weir__cuda_stream *st, weir__item *item) {
     st->last = item;
 }
 
+static void keep_failure(weir__cuda_stream *st, int status) {
+    st->failure = status;
+    lock(st);
+    snprintf(st->base.why, sizeof st->base.why, "%s", st->queue.why);
+    unlock(st);
+    *st->queue.why = 0;
+}
+
 /* One item of the queue; false: its turn has not come. */
 static bool step(weir__cuda_stream *st, weir__item *item) {
     bool later = false;
@@ -233,7 +241,7 @@ static bool step(weir__cuda_stream *st, weir__item *item) {
         return false;
     take(st, item);
     if (item->status && !st->failure)
-        st->failure = item->status;
+        keep_failure(st, item->status);
     if (item->kind == WEIR__ITEM_NOTIFY)
         st->failure = 0;
     if (item->kind == WEIR__ITEM_NOTIFY || item->kind == WEIR__ITEM_RECORD)
