@@ -1,3 +1,3 @@
 # Another number of threads is not looked at.
 # file: core/dev/device.c
-s/if \(threads && threads != d->threads\)/if (0)/
+s/if \(d && backend->threads && threads && threads != d->threads\)/if (0)/
