@@ -246,5 +246,5 @@ extern "C" __global__ void __launch_bounds__(WEIR_CUDA_SAMPLE_THREADS, 1)
         token = sampled_token(s, x, vocab, best ? order_value((uint32_t)(best >> 32)) : -INFINITY,
                               (candidate *)workspace + (size_t)r * (size_t)vocab);
     if (threadIdx.x == 0)
-        KDEV_PTR(step->sampled)[step->out_first + r] = token;
+        KDEV_PTR(step->sampled)[step->out_first + r] = x[token] == x[token] ? token : -1;
 }

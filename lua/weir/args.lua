@@ -25,8 +25,9 @@ function parse.text(text)
 end
 
 function parse.number(text, option)
-  local n = tonumber(text)
-  return n and n >= option.min and n <= option.max and n or nil, ("a number from %.10g to %.10g"):format(option.min, option.max)
+  local n, min, max = tonumber(text), option.min or -math.huge, option.max or math.huge
+  local wanted = option.min and ("a number from %.10g to %.10g"):format(min, max) or "a number"
+  return n and n >= min and n <= max and n or nil, wanted
 end
 
 -- A whole number from min to an option's own or another maximum.
