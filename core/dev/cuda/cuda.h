@@ -59,6 +59,14 @@ static inline weir__cuda *weir__cuda_of(weir__device *d) {
     return (weir__cuda *)d;
 }
 
+/* Makes the context current on a thread that may have another one, the host's; leave gives that back. */
+typedef struct weir__cuda_scope {
+    CUcontext before;
+    bool restore;
+} weir__cuda_scope;
+weir__cuda_scope weir__cuda_enter(weir__cuda *c);
+void weir__cuda_leave(weir__cuda *c, weir__cuda_scope scope);
+
 /* Whether a code means that the context is lost; notes it. */
 bool weir__cuda_note(weir__cuda *c, CUresult code);
 

@@ -69,16 +69,15 @@ static int open_device(weir__cuda *c, unsigned index, weir_error **error) {
 }
 
 static void free_device(weir__cuda *c) {
-    CUcontext before = NULL;
+    weir__cuda_scope scope = {0};
     if (c->context) {
-        c->driver.CtxGetCurrent(&before);
-        c->driver.CtxSetCurrent(c->context);
+        scope = weir__cuda_enter(c);
         weir__cuda_memory_fini(c);
         for (size_t i = 0; i < c->event_count; i++)
             c->driver.EventDestroy(c->events[i]);
         if (c->module)
             c->driver.ModuleUnload(c->module);
-        c->driver.CtxSetCurrent(before);
+        weir__cuda_leave(c, scope);
         c->driver.PrimaryCtxRelease(c->device);
     }
     weir__free(c->base.system, c->events);
@@ -210,7 +209,7 @@ static weir__cuda *new_device(weir_system *s) {
 
 static int make(weir_system *s, unsigned index, unsigned threads, weir__device **out, weir_error **error) {
     char why[160];
-    CUcontext before = NULL;
+    weir__cuda_scope scope = {0};
     (void)threads;
     if (weir__system_inline(s))
         return weir_fail(error, WEIR_EUNSUPPORTED, "device cuda:%u: not under the test driver", index);
@@ -224,9 +223,9 @@ static int make(weir_system *s, unsigned index, unsigned threads, weir__device *
     CUresult failed = c->driver.Init(0);
     int code = failed ? driver_failed(failed, "cuInit", index, error) : WEIR_OK;
     if (!code) {
-        c->driver.CtxGetCurrent(&before);
+        scope.restore = c->driver.CtxGetCurrent(&scope.before) == CUDA_SUCCESS;
         code = open_device(c, index, error);
-        c->driver.CtxSetCurrent(before);
+        weir__cuda_leave(c, scope);
     }
     if (code)
         free_device(c);

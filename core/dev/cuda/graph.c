@@ -34,11 +34,10 @@ static void drop(weir__cuda *c, weir__cuda_graph *g) {
 
 void weir__cuda_list_free(weir__list *l) {
     weir__cuda *c = weir__cuda_of(l->device);
-    CUcontext before = NULL;
+    weir__cuda_scope scope = {0};
     if (!l->native)
         return;
-    c->driver.CtxGetCurrent(&before);
-    c->driver.CtxSetCurrent(c->context);
+    scope = weir__cuda_enter(c);
     pthread_mutex_lock(&c->graphs);
     for (weir__cuda_graph *g = l->native, *next; g; g = next) {
         next = g->next;
@@ -46,7 +45,7 @@ void weir__cuda_list_free(weir__list *l) {
     }
     l->native = NULL;
     pthread_mutex_unlock(&c->graphs);
-    c->driver.CtxSetCurrent(before);
+    weir__cuda_leave(c, scope);
 }
 
 /* ---- below, c->graphs is held ---- */

@@ -13,47 +13,61 @@ static size_t rounded(size_t bytes) {
 
 /* ---- the driver's calls; the context is made current for them ---- */
 
-static CUresult enter(weir__cuda *c, CUcontext *before) {
-    CUresult code = c->driver.CtxGetCurrent(before);
-    return code ? code : c->driver.CtxSetCurrent(c->context);
+/* Without a context nothing can be done, not even undone: a driver that refuses is asked again. */
+static CUresult set_current(weir__cuda *c, CUcontext context) {
+    CUresult code = c->driver.CtxSetCurrent(context);
+    for (int tries = 0; tries < 2 && code; tries++)
+        code = c->driver.CtxSetCurrent(context);
+    return code;
+}
+
+weir__cuda_scope weir__cuda_enter(weir__cuda *c) {
+    weir__cuda_scope scope = {0};
+    CUresult code = c->driver.CtxGetCurrent(&scope.before);
+    if (code)
+        code = c->driver.CtxGetCurrent(&scope.before);
+    scope.restore = !code && scope.before != c->context;
+    set_current(c, c->context);
+    return scope;
+}
+
+void weir__cuda_leave(weir__cuda *c, weir__cuda_scope scope) {
+    if (scope.restore)
+        set_current(c, scope.before);
 }
 
 static CUresult take(weir__cuda *c, const weir__cuda_pool *pool, size_t bytes, uint64_t *address) {
-    CUcontext before = NULL;
-    CUresult code = enter(c, &before);
-    if (!code && pool->host) {
+    weir__cuda_scope scope = weir__cuda_enter(c);
+    CUresult code;
+    if (pool->host) {
         void *p = NULL;
         code = c->driver.MemHostAlloc(&p, bytes, 0);
         *address = (uint64_t)(uintptr_t)p;
-    } else if (!code) {
+    } else {
         CUdeviceptr p = 0;
         code = c->driver.MemAlloc(&p, bytes);
         *address = p;
     }
-    c->driver.CtxSetCurrent(before);
+    weir__cuda_leave(c, scope);
     return code;
 }
 
 static void give(weir__cuda *c, const weir__cuda_pool *pool, uint64_t address) {
-    CUcontext before = NULL;
-    if (!enter(c, &before)) {
-        if (pool->host)
-            c->driver.MemFreeHost((void *)(uintptr_t)address);
-        else
-            c->driver.MemFree((CUdeviceptr)address);
-    }
-    c->driver.CtxSetCurrent(before);
+    weir__cuda_scope scope = weir__cuda_enter(c);
+    if (pool->host)
+        c->driver.MemFreeHost((void *)(uintptr_t)address);
+    else
+        c->driver.MemFree((CUdeviceptr)address);
+    weir__cuda_leave(c, scope);
 }
 
 /* New memory for kernels is zero for every stream's work that is submitted from now on: weir__cuda_memory_order. */
 static CUresult clear(weir__cuda *c, uint64_t address, size_t bytes) {
-    CUcontext before = NULL;
-    CUresult code = enter(c, &before);
-    if (!code)
-        code = c->driver.MemsetD8Async((CUdeviceptr)address, 0, bytes, c->clearing);
+    weir__cuda_scope scope = weir__cuda_enter(c);
+    CUresult code = c->driver.MemsetD8Async((CUdeviceptr)address, 0, bytes, c->clearing);
     if (!code)
         code = c->driver.EventRecord(c->cleared, c->clearing);
-    c->driver.CtxSetCurrent(before);
+    weir__cuda_leave(c, scope);
     if (!code)
         atomic_fetch_add(&c->clearings, 1);
     return code;
@@ -169,22 +183,24 @@ void weir__cuda_memory_free(weir__device *d, void *p, size_t bytes, bool host) {
 }
 
 /* WEIR_CUDA_MEMORY: bytes that this process may take of the device, else nine tenths of what is free now. */
-static size_t budget_of(weir__cuda *c) {
+static CUresult set_budget(weir__cuda *c) {
     size_t available = 0, total = 0;
     const char *said = getenv("WEIR_CUDA_MEMORY");
-    if (said && *said)
-        return (size_t)strtoull(said, NULL, 10);
-    return c->driver.MemGetInfo(&available, &total) ? 0 : available / 10 * 9;
+    bool is_said = said && *said;
+    CUresult code = is_said ? CUDA_SUCCESS : c->driver.MemGetInfo(&available, &total);
+    c->device_pool.budget = is_said ? (size_t)strtoull(said, NULL, 10) : available / 10 * 9;
+    return code;
 }
 
 int weir__cuda_memory_init(weir__cuda *c, weir_error **error) {
     pthread_mutex_init(&c->memory, NULL);
     c->host_pool = (weir__cuda_pool){.host = true, .budget = SIZE_MAX};
-    c->device_pool = (weir__cuda_pool){.budget = budget_of(c)};
-    CUresult code = c->driver.StreamCreate(&c->clearing, CU_STREAM_NON_BLOCKING);
+    CUresult code = set_budget(c);
+    if (!code)
+        code = c->driver.StreamCreate(&c->clearing, CU_STREAM_NON_BLOCKING);
     if (!code)
         code = c->driver.EventCreate(&c->cleared, CU_EVENT_DISABLE_TIMING);
-    return code ? weir_fail(error, WEIR_EDEVICE, "device cuda: no stream for its memory: %s", weir__cuda_error_text(code)) : WEIR_OK;
+    return code ? weir_fail(error, WEIR_EDEVICE, "device cuda: its memory cannot be managed: %s", weir__cuda_error_text(code)) : WEIR_OK;
 }
 
 /* No stream has work any more. */

@@ -63,14 +63,6 @@ static void end_item(weir__cuda_stream *st, int status) {
     weir__item_done(&st->base, item, item->status ? item->status : status, item->status ? 0 : weir__dev_clock() - item->begun);
 }
 
-/* The end of what was issued cannot be told any more: it ends now, as failed. */
-static void lose(weir__cuda_stream *st, CUresult code) {
-    atomic_store(&cuda_of(st)->lost, code);
-    st->failure = WEIR_EDEVICE;
-    while (st->issued)
-        end_item(st, WEIR_EDEVICE);
-}
-
 static void end_reached(weir__cuda_stream *st) {
     uint64_t reached = atomic_load_explicit(&st->reached, memory_order_acquire);
     while (st->issued && st->issued->number <= reached)
@@ -78,30 +70,49 @@ static void end_reached(weir__cuda_stream *st) {
     st->queue.ended = reached;
 }
 
+/* Nobody will tell how far the work has come: this thread waits for it. What cannot even be waited for is lost, and the context with it. */
+static void settle(weir__cuda_stream *st) {
+    weir__cuda *c = cuda_of(st);
+    CUresult code = CUDA_SUCCESS;
+    for (int tries = 0; tries < 2 && !atomic_load(&c->lost); tries++) {
+        code = c->driver.StreamSynchronize(st->queue.stream);
+        if (!code) {
+            c->driver.StreamSynchronize(st->notices); /* what was asked for earlier is told before its items end */
+            if (st->last)
+                atomic_store_explicit(&st->reached, st->last->number, memory_order_release);
+            return;
+        }
+        weir__cuda_note(c, code);
+    }
+    if (code)
+        atomic_store(&c->lost, code);
+    st->failure = WEIR_EDEVICE;
+    while (st->issued)
+        end_item(st, WEIR_EDEVICE);
+}
+
 /* Asks to be told when the device has done all that was issued. */
 static void mark(weir__cuda_stream *st) {
     const weir__cuda_driver *d = &cuda_of(st)->driver;
     if (!st->last || st->last->number == st->marked)
         return;
+    uint64_t number = st->last->number;
     CUresult code = d->EventRecord(st->mark, st->queue.stream);
     if (!code)
         code = d->StreamWaitEvent(st->notices, st->mark, 0);
     if (!code)
         code = d->LaunchHostFunc(st->notices, tell, st->last);
+    st->marked = number;
     if (code)
-        lose(st, code);
-    else
-        st->marked = st->last->number;
+        settle(st);
 }
 
 /* Whether the driver has lost the work, which then tells nobody. */
 static void look(weir__cuda_stream *st) {
     weir__cuda *c = cuda_of(st);
     CUresult code = c->driver.StreamQuery(st->queue.stream);
-    if (code != CUDA_SUCCESS && code != CUDA_ERROR_NOT_READY)
-        lose(st, code);
-    else if (atomic_load(&c->lost))
-        lose(st, atomic_load(&c->lost));
+    if (atomic_load(&c->lost) || (code != CUDA_SUCCESS && code != CUDA_ERROR_NOT_READY))
+        settle(st);
 }
 
 /* ---- giving an item to the driver ---- */
@@ -254,8 +265,12 @@ static bool step(weir__cuda_stream *st, weir__item *item) {
 static void rest(weir__cuda_stream *st) {
     struct pollfd p = {.fd = st->wake, .events = POLLIN};
     uint64_t n;
+    bool some = st->issued != NULL;
     mark(st);
-    if (poll(&p, 1, st->issued ? LOOK_MS : -1) == 0)
+    end_reached(st);
+    if (some && !st->issued)
+        return;
+    if (poll(&p, 1, some ? LOOK_MS : -1) == 0)
         look(st);
     ssize_t ignored = read(st->wake, &n, sizeof n);
     (void)ignored;
@@ -312,7 +327,7 @@ static void *stream_main(void *data) {
     weir__cuda_stream *st = data;
     weir__cuda *c = cuda_of(st);
     atomic_store_explicit(&st->base.tid, gettid(), memory_order_relaxed);
-    c->driver.CtxSetCurrent(c->context);
+    weir__cuda_enter(c);
     serve(st);
     give_back(st);
     weir__stream_drained(&st->base);
@@ -329,27 +344,25 @@ static void count_live(weir__cuda *c, int delta) {
 }
 
 static int make(weir__cuda *c, weir__cuda_stream *st, weir_error **error) {
-    CUcontext before = NULL;
+    weir__cuda_scope scope = {0};
     st->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (st->wake < 0)
         return weir_fail(error, WEIR_EIO, "device cuda: no descriptor for a stream");
-    c->driver.CtxGetCurrent(&before);
-    c->driver.CtxSetCurrent(c->context);
+    scope = weir__cuda_enter(c);
     int code = weir__cuda_queue_init(c, &st->queue, error);
     CUresult failed = code ? CUDA_SUCCESS : c->driver.StreamCreate(&st->notices, CU_STREAM_NON_BLOCKING);
     if (!code && !failed)
         failed = c->driver.EventCreate(&st->mark, CU_EVENT_DISABLE_TIMING);
-    c->driver.CtxSetCurrent(before);
+    weir__cuda_leave(c, scope);
     return failed ? weir_fail(error, WEIR_EIO, "device cuda: a stream for notices: %s", weir__cuda_error_text(failed)) : code;
 }
 
 static void unmake(weir__cuda_stream *st) {
     weir__cuda *c = cuda_of(st);
-    CUcontext before = NULL;
-    c->driver.CtxGetCurrent(&before);
-    c->driver.CtxSetCurrent(c->context);
+    weir__cuda_scope scope = {0};
+    scope = weir__cuda_enter(c);
     give_back(st);
-    c->driver.CtxSetCurrent(before);
+    weir__cuda_leave(c, scope);
     weir__free(c->base.system, st);
 }
 
