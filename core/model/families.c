@@ -54,19 +54,31 @@ static int refuse(const weir__source *src, weir__string name, weir_error **error
                      known);
 }
 
+/* The most experts that a layer has: files say one number, or one a layer, 0 for a dense one. */
+static int64_t most_experts(const weir__source *src, const char *key) {
+    weir__value v, element;
+    weir__source_get(src, key, &v);
+    int64_t most = v.kind == WEIR__INTEGER ? v.integer : 0;
+    for (uint64_t i = 0; v.kind == WEIR__LIST && i < v.count && i < WEIR_MAX_LAYERS; i++) {
+        weir__source_element(src, key, i, &element);
+        if (element.kind == WEIR__INTEGER && element.integer > most)
+            most = element.integer;
+    }
+    return most;
+}
+
 /* GGUF has mixtral as llama with experts. */
 static int check_experts(const weir__source *src, weir__string name, weir_error **error) {
     char key[96], known[512], shown[72];
-    weir__value v;
     weir__quote(shown, sizeof shown, name.data, name.size);
     snprintf(key, sizeof key, "%.*s.expert_count", (int)(name.size < 64 ? name.size : 64), name.data);
-    weir__source_get(src, key, &v);
-    if (v.kind != WEIR__INTEGER || v.integer <= 0)
+    int64_t most = most_experts(src, key);
+    if (most <= 0)
         return WEIR_OK;
     weir__family_names(known, sizeof known);
     return weir_fail(error, WEIR_EUNSUPPORTED,
                      "%s: architecture \"%s\" with %s %lld is a mixture of experts, which is not supported (supported: %s)",
-                     weir__source_path(src), shown, key, (long long)v.integer, known);
+                     weir__source_path(src), shown, key, (long long)most, known);
 }
 
 int weir__tensor_missing(const weir__source *src, const char *name, weir_error **error) {

@@ -69,13 +69,27 @@ static bool is_off(const weir__value *v) {
            (v->kind == WEIR__LIST && v->count == 0) || v->kind == WEIR__MAP;
 }
 
+/* A list with an element a layer, all of which are switched off. */
+static bool is_off_everywhere(const weir__settings *r, const char *key, const weir__value *list) {
+    weir__value v;
+    if (list->kind != WEIR__LIST || list->count > WEIR_MAX_LAYERS)
+        return false;
+    for (uint64_t i = 0; i < list->count; i++) {
+        weir__source_element(r->src, key, i, &v);
+        if (!is_off(&v))
+            return false;
+    }
+    return true;
+}
+
 static int check_key(void *data, const char *key, const weir__value *v, weir_error **error) {
     const weir__settings *r = data;
     char found[96];
     size_t n = strlen(r->prefix);
     if (r->gguf && strncmp(key, r->prefix, n) != 0)
         return WEIR_OK;
-    if (is_off(v) || known(r, key + n) || (!r->gguf && (inside_harmless(key) || weir__settings_passed_over(r, key))))
+    if (is_off(v) || is_off_everywhere(r, key, v) || known(r, key + n) ||
+        (!r->gguf && (inside_harmless(key) || weir__settings_passed_over(r, key))))
         return WEIR_OK;
     return weir_fail(error, WEIR_EUNSUPPORTED, "%s: %s is %s: weir has no such setting for \"%s\"", weir__source_settings_path(r->src), key,
                      weir__value_shown(v, found, sizeof found), r->family->name);

@@ -7,7 +7,8 @@ static weir_system *s;
 
 /* How a file differs from the right one: a key's value (or a new key), a tensor's shape (or a new tensor). */
 typedef struct change {
-    const char *key, *text; /* text NULL: value */
+    const char *key, *text; /* text NULL: value, or a list of a number a layer */
+    const int32_t *list;
     uint32_t value;
     const char *tensor;
     int64_t dims[2]; /* dims[0] 0: left out; dims[1] 0: a vector */
@@ -59,6 +60,8 @@ static void put_keys(weir__gguf_writer *w, change *c) {
     weir__gguf_put_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
     if (c->key && !arch && c->text)
         weir__gguf_put_string(w, c->key, c->text);
+    else if (c->key && !arch && c->list)
+        weir__gguf_put_i32s(w, c->key, c->list, LAYERS);
     else if (c->key && !arch)
         weir__gguf_put_u32(w, c->key, c->value);
 }
@@ -214,6 +217,23 @@ static void a_mixture_of_experts_is_refused_by_what_it_is(void **state) {
     refused_file(WEIR_EUNSUPPORTED, key("llama.expert_count", 8), "\"llama\" with llama.expert_count 8 is a mixture of experts");
 }
 
+static void gguf_A21_layers_without_experts_are_dense(void **state) {
+    (void)state;
+    static const char *const keys[] = {"llama.expert_count", "llama.expert_used_count"};
+    weir__checkpoint *c = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        write_file((change){.key = keys[i], .list = (int32_t[LAYERS]){0}});
+        assert_int_equal(weir__checkpoint_open(s, path, -1, &c, NULL), WEIR_OK);
+        weir__checkpoint_unref(c);
+        write_file(key(keys[i], 0));
+        assert_int_equal(weir__checkpoint_open(s, path, -1, &c, NULL), WEIR_OK);
+        weir__checkpoint_unref(c);
+    }
+    refused_file(WEIR_EUNSUPPORTED, ((change){.key = keys[0], .list = (int32_t[LAYERS]){0, 4}}),
+                 "llama.expert_count 4 is a mixture of experts");
+    refused_file(WEIR_EUNSUPPORTED, ((change){.key = keys[1], .list = (int32_t[LAYERS]){0, 2}}), "\"llama\"", "llama.expert_used_count");
+}
+
 static void rotary_factors_must_fit(void **state) {
     (void)state;
     refused_file(WEIR_EFORMAT, tensor("rope_freqs.weight", 5, 0), "\"rope_freqs.weight\" is 5 of f32", "wanted 4 of f32");
@@ -260,6 +280,7 @@ int main(void) {
         cmocka_unit_test(biases_are_all_there_or_none),
         cmocka_unit_test(a_setting_that_is_not_known_is_refused_by_name_and_value),
         cmocka_unit_test(a_mixture_of_experts_is_refused_by_what_it_is),
+        cmocka_unit_test(gguf_A21_layers_without_experts_are_dense),
         cmocka_unit_test(rotary_factors_must_fit),
         cmocka_unit_test(rope_scaling_of_none_is_accepted),
         cmocka_unit_test(without_memory_nothing_is_opened),
