@@ -63,7 +63,7 @@ end
 
 -- How often a clean run calls each of them.
 local function count_calls(names)
-  local before, calls = {}, {}
+  local before, counts = {}, {}
   weir.shutdown()
   for _, name in ipairs(names) do
     before[name] = tonumber(emulated.cuemu_count(name))
@@ -71,9 +71,9 @@ local function count_calls(names)
   right = text()
   weir.shutdown()
   for _, name in ipairs(names) do
-    calls[name] = tonumber(emulated.cuemu_count(name)) - before[name]
+    counts[name] = tonumber(emulated.cuemu_count(name)) - before[name]
   end
-  return calls
+  return counts
 end
 
 local function fails_and_recovers(name, nth, last)
