@@ -486,9 +486,8 @@ typedef struct weir_load_options {
     unsigned tile;    /**< rows that go through a unit together; 0: 512. Never changes a bit of the result */
     bool activations_f32; /**< products in float instead of int8 activations: slow, for reference */
     bool kv_f32;          /**< KV cache in f32 instead of f16 */
-    const char *
-        device; /**< "cpu", "cuda" (the first one), "cuda:1"; NULL: "cpu". EINVAL: no such device; EUNSUPPORTED: no driver, no kernels for it */
-    const char *quant; /**< type to which float weights are quantised while they are loaded ("q8_0"); NULL: none */
+    const char *device;   /**< "cpu" (also NULL), "cuda", "cuda:1"; EINVAL: none of this name; EUNSUPPORTED: no driver, no kernels */
+    const char *quant;    /**< type to which float weights are quantised while they are loaded ("q8_0"); NULL: none */
     void (*progress)(void *data, uint64_t done, uint64_t total); /**< bytes packed; on the loop's thread; may be NULL */
     void *data;                                                  /**< handed to progress */
 } weir_load_options;

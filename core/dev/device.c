@@ -159,9 +159,6 @@ const char *weir__device_detail(const weir__device *d) {
 unsigned weir__device_threads(const weir__device *d) {
     return d->threads;
 }
-bool weir__device_shares_memory(const weir__device *d) {
-    return d->table->shares_memory;
-}
 bool weir__device_has_int8(const weir__device *d) {
     return d->table->int8;
 }

@@ -28,8 +28,6 @@ int weir__device_open(weir_system *s, const char *name, unsigned threads, weir__
  * Blocks while drivers are asked: for tools. */
 typedef void weir__device_fn(void *data, const char *name, const char *detail, bool usable);
 WEIR_API void weir__devices(weir_system *s, weir__device_fn *fn, void *data);
-/* Whether the host's code reads and writes what kernels use: buffers for the host are the same memory as those for kernels. */
-bool weir__device_shares_memory(const weir__device *d);
 /* Whether there are products with int8 activations; without them activations are floats. */
 bool weir__device_has_int8(const weir__device *d);
 /* Bytes of workspace that kernels take beside their rows, for at most so many rows at a time: a product of [rows][k] and [n][k], attention, sampling. */
@@ -145,7 +143,8 @@ typedef struct weir__item weir__item; /* one piece of submitted work: private.h 
 /* The functions in front check, count and make items; a backend queues the items and ends each one, in its stream's order, with weir__item_done. */
 typedef struct weir__device_table {
     const char *name;
-    bool shares_memory, int8; /* weir__device_shares_memory, weir__device_has_int8 */
+    bool shares_memory; /* host code reads and writes what kernels use: buffers for the host are memory as those for kernels */
+    bool int8;          /* weir__device_has_int8 */
     /* In weir_system_free: ends every stream, waits for what runs, joins the threads, frees d. False: something has not ended within WEIR_DRAIN_NS; d and what it
      * holds stay, and weir__leave_behind has said so. */
     bool (*close)(weir__device *d);

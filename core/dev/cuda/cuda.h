@@ -95,7 +95,6 @@ typedef struct weir__cuda_queue {
     size_t blas_bytes;
     uint64_t seen;  /* zeroings that its work comes after */
     uint64_t ended; /* items up to this number are not in flight */
-    bool capturing; /* launches go into a graph */
     char *why;      /* of the last failure: call, kernel, shape */
 } weir__cuda_queue;
 enum { WEIR__CUDA_WHY = WEIR__WHY };

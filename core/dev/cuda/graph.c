@@ -105,7 +105,6 @@ static size_t bytes_of(const weir__list *l) {
 static CUresult end_capture(weir__cuda_queue *q, CUresult code, CUgraph *graph) {
     const weir__cuda_driver *d = &q->device->driver;
     CUresult end = d->StreamEndCapture(q->stream, graph);
-    q->capturing = false;
     if (!code && !end)
         return CUDA_SUCCESS;
     if (!end && *graph)
@@ -117,12 +116,9 @@ static CUresult end_capture(weir__cuda_queue *q, CUresult code, CUgraph *graph) 
 static CUresult capture(weir__cuda_queue *q, const weir__list *l, weir__cuda_graph *g) {
     weir__cuda *c = q->device;
     CUgraph graph = NULL;
-    if (q->capturing)
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     CUresult code = c->driver.StreamBeginCapture(q->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     if (code)
         return code;
-    q->capturing = true;
     code = end_capture(q, weir__cuda_launch_all(q, l, &g->shape), &graph);
     if (!code)
         code = c->driver.GraphInstantiate(&g->exec, graph, 0);
