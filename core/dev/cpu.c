@@ -39,7 +39,7 @@ static const char *cpu_bind(weir__device *d, enum weir_kernel kernel, const void
 }
 
 static void device_free(weir__cpu *cpu) {
-    pthread_cond_destroy(&cpu->empty);
+    weir__threads_fini(&cpu->threads);
     pthread_mutex_destroy(&cpu->base.lock);
     weir__free(cpu->base.system, cpu);
 }
@@ -108,15 +108,6 @@ static const weir__device_table inline_table = {
     .stream_close = weir__inline_stream_close,
 };
 
-/* One whose deadlines are of the monotonic clock. */
-static void condition_init(pthread_cond_t *c) {
-    pthread_condattr_t a;
-    pthread_condattr_init(&a);
-    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-    pthread_cond_init(c, &a);
-    pthread_condattr_destroy(&a);
-}
-
 /* ---- making it ---- */
 
 static void levels_that_run(char *text, size_t size) {
@@ -154,7 +145,7 @@ static int cpu_new(weir_system *s, unsigned threads, int level, weir__device **o
     snprintf(cpu->base.detail, sizeof cpu->base.detail, "%s%s, %u thread%s", level == WEIR_CPU_VNNI ? "avx512+" : "",
              weir_cpu_level_name(level), threads, threads == 1 ? "" : "s");
     pthread_mutex_init(&cpu->base.lock, NULL);
-    condition_init(&cpu->empty);
+    weir__threads_init(&cpu->threads, &cpu->base, weir__cpu_stream_release);
     int code = inline_mode ? WEIR_OK : weir__team_new(s, threads, &cpu->team, error);
     if (code) {
         device_free(cpu);

@@ -5,6 +5,7 @@
 #include "../../kernels/cpu/cpu.h"
 #include "private.h"
 #include "team.h"
+#include "threads.h"
 
 typedef struct weir__cpu_stream weir__cpu_stream;
 typedef struct weir__inline_stream weir__inline_stream;
@@ -17,11 +18,8 @@ typedef struct weir__cpu {
     weir__cpu_stream *team_queue; /* streams that have a list to run, first come first; the first one owns the team */
     weir__cpu_stream *parked;     /* closed and drained, their threads wait for a new stream */
     unsigned parked_count;
-    unsigned live;          /* stream threads that have not left */
-    bool quit;              /* no thread parks any more */
-    bool abandoned;         /* the device was left behind with the threads that still run */
-    weir__cpu_stream *left; /* the thread that left last: the next one that leaves joins it, or weir__cpu_streams_end */
-    pthread_cond_t empty;   /* live has become 0 */
+    bool quit; /* no thread parks any more */
+    weir__threads threads;
     /* inline */
     weir__inline_stream *streams; /* oldest first, until they are drained; loop's thread */
 } weir__cpu;
@@ -31,8 +29,8 @@ int weir__cpu_stream_open(weir__device *d, const char *name, weir__stream **out,
 void weir__cpu_stream_submit(weir__stream *st, weir__item *item);
 void weir__cpu_stream_wake(weir__stream *st);
 void weir__cpu_stream_close(weir__stream *st);
-/* Closes what is open, waits until every thread has left. False: one has not within WEIR_DRAIN_NS; it goes on to use the device. */
-bool weir__cpu_streams_end(weir__cpu *cpu);
+void weir__cpu_stream_release(weir__stream *st); /* gives its memory back: weir__threads */
+bool weir__cpu_streams_end(weir__cpu *cpu);      /* as weir__threads_end, with the parked threads */
 
 /* stream_inline.c: no threads; items run in the driver's drain hook, on the loop's thread */
 int weir__inline_stream_open(weir__device *d, const char *name, weir__stream **out, weir_error **error);

@@ -137,6 +137,7 @@ struct weir__stream {
     char why[WEIR__WHY]; /* what the backend knows of its last failure, "": nothing; device's lock */
     int failure;         /* first failure since the last notify; whoever ends the stream's items */
     _Atomic int tid;     /* 0: no thread (yet) */
+    pthread_t thread;    /* of backends with one a stream (threads.h) */
     uint64_t completed;  /* device's lock, with the next two */
     int64_t busy;
     weir__item *pool;          /* ended items, for the next submissions */

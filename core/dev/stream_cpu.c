@@ -5,12 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define QUARANTINED_NS                                                                                                                     \
-    INT64_C(100000000) /* for streams with which somebody has lost patience already: just enough to see an end that is there */
-
 struct weir__cpu_stream {
     weir__stream base;
-    pthread_t thread;
     /* under the device's lock */
     pthread_cond_t wake;
     weir__item *head, *tail;
@@ -133,33 +129,10 @@ static bool park(weir__cpu_stream *st) {
     return again;
 }
 
-static void give_thread(weir__cpu_stream *st) {
+void weir__cpu_stream_release(weir__stream *base) {
+    weir__cpu_stream *st = (weir__cpu_stream *)base;
     pthread_cond_destroy(&st->wake);
-    weir__free(st->base.device->system, st);
-}
-
-static void join(weir__cpu_stream *st) {
-    pthread_join(st->thread, NULL);
-    give_thread(st);
-}
-
-/* A thread cannot free itself: each one that leaves joins the one before, the last is joined when the device ends. One that was left behind joins nobody. */
-static void leave(weir__cpu_stream *st) {
-    weir__cpu *cpu = cpu_of(st);
-    lock(st);
-    if (cpu->abandoned) {
-        unlock(st);
-        pthread_detach(pthread_self());
-        give_thread(st);
-        return;
-    }
-    weir__cpu_stream *before = cpu->left;
-    cpu->left = st;
-    if (--cpu->live == 0)
-        pthread_cond_signal(&cpu->empty);
-    unlock(st);
-    if (before)
-        join(before);
+    weir__free(base->device->system, st);
 }
 
 static void *stream_main(void *data) {
@@ -173,7 +146,7 @@ static void *stream_main(void *data) {
             weir__item_done(&st->base, item, status, busy);
         }
     } while (park(st));
-    leave(st);
+    weir__threads_leave(&cpu_of(st)->threads, &st->base);
     return NULL;
 }
 
@@ -206,13 +179,7 @@ static weir__cpu_stream *unpark(weir__cpu *cpu) {
 static void name_thread(weir__cpu_stream *st, const char *name) {
     char cut[16];
     snprintf(cut, sizeof cut, "%s", name);
-    pthread_setname_np(st->thread, cut);
-}
-
-static void count_live(weir__cpu *cpu, int delta) {
-    pthread_mutex_lock(&cpu->base.lock);
-    cpu->live += (unsigned)delta;
-    pthread_mutex_unlock(&cpu->base.lock);
+    pthread_setname_np(st->base.thread, cut);
 }
 
 int weir__cpu_stream_open(weir__device *d, const char *name, weir__stream **out, weir_error **error) {
@@ -228,12 +195,11 @@ int weir__cpu_stream_open(weir__device *d, const char *name, weir__stream **out,
         return weir_fail(error, WEIR_ENOMEM, "device cpu: no memory for stream %s", name);
     st->base.device = d;
     pthread_cond_init(&st->wake, NULL);
-    count_live(cpu, 1);
-    int failure = weir__thread_start(&st->thread, name, stream_main, st);
+    weir__threads_enter(&cpu->threads);
+    int failure = weir__thread_start(&st->base.thread, name, stream_main, st);
     if (failure) {
-        count_live(cpu, -1);
-        pthread_cond_destroy(&st->wake);
-        weir__free(d->system, st);
+        weir__threads_drop(&cpu->threads);
+        weir__cpu_stream_release(&st->base);
         return weir_fail(error, WEIR_EIO, "device cpu: no thread for stream %s: error %d", name, failure);
     }
     *out = &st->base;
@@ -267,41 +233,11 @@ void weir__cpu_stream_close(weir__stream *base) {
     pthread_mutex_unlock(&d->lock);
 }
 
-/* The device's lock is held. */
-static bool all_quarantined(const weir__cpu *cpu) {
-    for (const weir__stream *st = cpu->base.streams; st; st = st->next)
-        if (atomic_load_explicit(&st->state, memory_order_relaxed) != WEIR__STREAM_QUARANTINED)
-            return false;
-    return cpu->base.streams != NULL;
-}
-
-/* Waits until every thread has left; false: work that does not end kept one. The device's lock is held. */
-static bool wait_empty(weir__cpu *cpu) {
-    int64_t begin = weir__dev_clock();
-    while (cpu->live) {
-        int64_t end = weir__dev_clock() + QUARANTINED_NS;
-        struct timespec until = {end / 1000000000, end % 1000000000};
-        bool late = pthread_cond_timedwait(&cpu->empty, &cpu->base.lock, &until) != 0;
-        /* with no stream left, who is still there is on its way out */
-        if (late && cpu->base.streams && (all_quarantined(cpu) || weir__dev_clock() - begin >= WEIR_DRAIN_NS))
-            return false;
-    }
-    return true;
-}
-
 bool weir__cpu_streams_end(weir__cpu *cpu) {
-    for (weir__stream *st; (st = weir__stream_any_open(&cpu->base));)
-        weir__stream_close(st);
     pthread_mutex_lock(&cpu->base.lock);
     cpu->quit = true;
     for (weir__cpu_stream *st = cpu->parked; st; st = st->next)
         pthread_cond_signal(&st->wake);
-    bool empty = wait_empty(cpu);
-    weir__cpu_stream *left = cpu->left;
-    cpu->left = NULL;
-    cpu->abandoned = !empty;
     pthread_mutex_unlock(&cpu->base.lock);
-    if (left)
-        join(left);
-    return empty;
+    return weir__threads_end(&cpu->threads);
 }

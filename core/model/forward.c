@@ -1,5 +1,6 @@
 /* forward.c: memory of a model's forward work and its recorded lists (forward.h). */
 #include "forward.h"
+#include "carver.h"
 
 #include <string.h>
 
@@ -7,20 +8,9 @@
 
 /* ---- memory: one buffer, carved twice: once to measure, once to assign ---- */
 
-typedef struct {
-    uint8_t *base; /* NULL while measuring */
-    size_t used;
-} carver;
-
-static void *carve(carver *c, size_t bytes) {
-    size_t at = c->used;
-    c->used += (bytes + 63) / 64 * 64;
-    return c->base ? c->base + at : NULL;
-}
-
 /* Room for rows of activations; blocks of 32 take more than blocks of 256. */
-static void *carve_acts(const weir__forward *f, carver *m, size_t block, size_t rows, size_t width) {
-    return !weir__forward_int8(f) || width % block ? NULL : carve(m, rows * weir_act_size((int)block, (int64_t)width));
+static void *carve_acts(const weir__forward *f, weir__carver *m, size_t block, size_t rows, size_t width) {
+    return !weir__forward_int8(f) || width % block ? NULL : weir__carve(m, rows * weir_act_size((int)block, (int64_t)width));
 }
 
 /* The largest that a product of the model asks for. */
@@ -39,35 +29,35 @@ static size_t products_space(const weir__forward *f) {
     return most;
 }
 
-static void carve_workspace(weir__forward *f, carver *m) {
+static void carve_workspace(weir__forward *f, weir__carver *m) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
     size_t T = f->options.tile, P = f->options.context, H = (size_t)c->width, A = (size_t)f->q_width, splits;
     size_t rows = T > f->out_tile ? T : f->out_tile; /* the head's norm uses the same space */
     weir__workspace *w = &f->w;
     splits = (P + WEIR_ATTENTION_SPLIT - 1) / WEIR_ATTENTION_SPLIT;
-    w->x = carve(m, P * H * sizeof(float));
-    w->normed = carve(m, rows * H * sizeof(float));
+    w->x = weir__carve(m, P * H * sizeof(float));
+    w->normed = weir__carve(m, rows * H * sizeof(float));
     w->normed_acts = carve_acts(f, m, 32, rows, H);
     w->normed_acts_k = carve_acts(f, m, 256, rows, H);
-    w->qkv = carve(m, T * (size_t)f->qkv_width * sizeof(float));
-    w->attention = carve(m, T * A * sizeof(float));
+    w->qkv = weir__carve(m, T * (size_t)f->qkv_width * sizeof(float));
+    w->attention = weir__carve(m, T * A * sizeof(float));
     w->attention_acts = carve_acts(f, m, 32, T, A);
-    w->hidden = carve(m, T * (size_t)c->ffn * sizeof(float));
+    w->hidden = weir__carve(m, T * (size_t)c->ffn * sizeof(float));
     w->hidden_acts = carve_acts(f, m, 32, T, (size_t)c->ffn);
-    w->partial = carve(m, weir__device_attention_workspace(f->device, (int32_t)T, c->heads, c->head_dim, (int32_t)splits));
-    w->rope = carve(m, P * (size_t)c->rope.dim * sizeof(float));
-    w->logits = carve(m, f->out_tile * (size_t)c->vocab * sizeof(float));
-    w->sampling = carve(m, weir__device_sample_workspace(f->device, (int32_t)f->out_tile, c->vocab));
-    w->products = carve(m, products_space(f));
+    w->partial = weir__carve(m, weir__device_attention_workspace(f->device, (int32_t)T, c->heads, c->head_dim, (int32_t)splits));
+    w->rope = weir__carve(m, P * (size_t)c->rope.dim * sizeof(float));
+    w->logits = weir__carve(m, f->out_tile * (size_t)c->vocab * sizeof(float));
+    w->sampling = weir__carve(m, weir__device_sample_workspace(f->device, (int32_t)f->out_tile, c->vocab));
+    w->products = weir__carve(m, products_space(f));
 }
 
 static int make_workspace(weir__forward *f, weir_error **error) {
-    carver m = {0};
+    weir__carver m = {0};
     carve_workspace(f, &m);
     int code = weir__buffer_new(f->device, m.used, "the workspace", &f->memory, error);
     if (code)
         return code;
-    m = (carver){weir__buffer_pointer(f->memory), 0};
+    m = (weir__carver){weir__buffer_pointer(f->memory), 0};
     carve_workspace(f, &m);
     return WEIR_OK;
 }

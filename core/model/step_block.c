@@ -1,44 +1,33 @@
 /* step_block.c: memory and copies of the step block (step_block.h). */
 #include "step_block.h"
+#include "carver.h"
 
 #include <string.h>
 
 /* ---- memory ---- */
 
-/* Parts of a buffer, carved twice: once to measure (base NULL), once to assign. */
-typedef struct carver {
-    uint8_t *base;
-    size_t used;
-} carver;
-
-static void *carve(carver *c, size_t bytes) {
-    size_t at = c->used;
-    c->used += (bytes + 63) / 64 * 64;
-    return c->base ? c->base + at : NULL;
+static void carve_arrays(weir_step *v, weir__carver *m, size_t rows, size_t outputs) {
+    v->token = weir__carve(m, rows * sizeof *v->token);
+    v->slot = weir__carve(m, rows * sizeof *v->slot);
+    v->position = weir__carve(m, rows * sizeof *v->position);
+    v->out_row = weir__carve(m, outputs * sizeof *v->out_row);
+    v->sample = weir__carve(m, outputs * sizeof *v->sample);
 }
 
-static void carve_arrays(weir_step *v, carver *m, size_t rows, size_t outputs) {
-    v->token = carve(m, rows * sizeof *v->token);
-    v->slot = carve(m, rows * sizeof *v->slot);
-    v->position = carve(m, rows * sizeof *v->position);
-    v->out_row = carve(m, outputs * sizeof *v->out_row);
-    v->sample = carve(m, outputs * sizeof *v->sample);
+static void carve_sequences(weir_step *v, weir__carver *m) {
+    v->blocks = weir__carve(m, sizeof *v->blocks * WEIR_MAX_SEQUENCES * (size_t)v->blocks_per_sequence);
+    v->bias = weir__carve(m, sizeof *v->bias * WEIR_MAX_SEQUENCES * WEIR_MAX_BIAS);
 }
 
-static void carve_sequences(weir_step *v, carver *m) {
-    v->blocks = carve(m, sizeof *v->blocks * WEIR_MAX_SEQUENCES * (size_t)v->blocks_per_sequence);
-    v->bias = carve(m, sizeof *v->bias * WEIR_MAX_SEQUENCES * WEIR_MAX_BIAS);
-}
-
-static void carve_results(weir_step *v, carver *m, size_t rows) {
-    v->sampled = carve(m, rows * sizeof *v->sampled);
-    v->logprobs = carve(m, sizeof *v->logprobs * WEIR_MAX_SEQUENCES);
+static void carve_results(weir_step *v, weir__carver *m, size_t rows) {
+    v->sampled = weir__carve(m, rows * sizeof *v->sampled);
+    v->logprobs = weir__carve(m, sizeof *v->logprobs * WEIR_MAX_SEQUENCES);
 }
 
 static int make_mirrors(weir__device *d, weir__step_block *step, weir_error **error) {
-    carver image = {0}, sequences = {0}, results = {0};
+    weir__carver image = {0}, sequences = {0}, results = {0};
     weir_step v = step->view;
-    carve(&image, sizeof v);
+    weir__carve(&image, sizeof v);
     carve_arrays(&v, &image, step->rows, step->rows);
     carve_sequences(&v, &sequences);
     carve_results(&v, &results, step->rows);
@@ -54,7 +43,7 @@ static int make_mirrors(weir__device *d, weir__step_block *step, weir_error **er
 
 int weir__step_init(weir_system *s, weir__device *d, uint32_t rows, uint32_t tile, uint32_t out_tile, weir__step_block *step,
                     weir_error **error) {
-    carver m = {0};
+    weir__carver m = {0};
     *step = (weir__step_block){.system = s, .rows = rows};
     weir_step *v = &step->view;
     v->tile = (int32_t)tile;
@@ -65,9 +54,9 @@ int weir__step_init(weir_system *s, weir__device *d, uint32_t rows, uint32_t til
     int code = step->arrays ? make_mirrors(d, step, error) : weir_fail(error, WEIR_ENOMEM, "no memory for %u rows", rows);
     if (code)
         return code;
-    carve_arrays(v, &(carver){step->arrays, 0}, rows, rows);
-    carve_sequences(v, &(carver){weir__buffer_host(step->sequences.host), 0});
-    carve_results(v, &(carver){weir__buffer_host(step->results.host), 0}, rows);
+    carve_arrays(v, &(weir__carver){step->arrays, 0}, rows, rows);
+    carve_sequences(v, &(weir__carver){weir__buffer_host(step->sequences.host), 0});
+    carve_results(v, &(weir__carver){weir__buffer_host(step->results.host), 0}, rows);
     return WEIR_OK;
 }
 
@@ -156,8 +145,8 @@ static void *on_device(const weir__mirror *m, const void *p) {
 static size_t write_image(const weir__step_block *step) {
     const weir_step *v = &step->view;
     weir_step *image = weir__buffer_host(step->image.host);
-    carver m = {(uint8_t *)image, 0};
-    carve(&m, sizeof *image);
+    weir__carver m = {(uint8_t *)image, 0};
+    weir__carve(&m, sizeof *image);
     *image = *v;
     size_t rows = (size_t)v->rows, outputs = (size_t)v->outputs;
     carve_arrays(image, &m, rows, outputs);

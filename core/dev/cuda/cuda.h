@@ -5,7 +5,7 @@
 #include "driver.h"
 #include "work.h"
 
-#include "../private.h"
+#include "../threads.h"
 
 typedef struct weir__cuda_stream weir__cuda_stream;
 typedef struct weir__cuda_graph weir__cuda_graph;
@@ -45,10 +45,7 @@ typedef struct weir__cuda {
     /* under the device's lock */
     CUevent *events; /* [event_count] of [event_room], not in use */
     size_t event_count, event_room;
-    unsigned live; /* stream threads */
-    pthread_cond_t empty;
-    bool abandoned;
-    weir__cuda_stream *left; /* the thread that left last: joined by the next, or at the end */
+    weir__threads threads;
 
     pthread_mutex_t graphs; /* what lists have captured; held during calls of the driver */
     unsigned graph_count;
@@ -83,7 +80,7 @@ int weir__cuda_stream_open(weir__device *d, const char *name, weir__stream **out
 void weir__cuda_stream_submit(weir__stream *st, weir__item *item);
 void weir__cuda_stream_wake(weir__stream *st);
 void weir__cuda_stream_close(weir__stream *st);
-bool weir__cuda_streams_end(weir__cuda *c); /* false: one has not ended within WEIR_DRAIN_NS */
+void weir__cuda_stream_release(weir__stream *st); /* gives its memory back: weir__threads */
 
 /* issue.c: items as calls of the driver; the stream's thread */
 /* What a stream's thread gives to the driver with. */

@@ -83,7 +83,7 @@ static void free_device(weir__cuda *c) {
     weir__free(c->base.system, c->events);
     weir__cublas_close(&c->blas);
     weir__cuda_driver_close(&c->driver);
-    pthread_cond_destroy(&c->empty);
+    weir__threads_fini(&c->threads);
     pthread_mutex_destroy(&c->graphs);
     pthread_mutex_destroy(&c->base.lock);
     weir__free(c->base.system, c);
@@ -121,7 +121,7 @@ static void event_free(weir__event *e) {
 
 static bool close_device(weir__device *d) {
     weir__cuda *c = weir__cuda_of(d);
-    if (!weir__cuda_streams_end(c)) {
+    if (!weir__threads_end(&c->threads)) {
         weir__leave_behind(d->system, "device cuda: work that does not end was left behind, with all that it uses");
         return false;
     }
@@ -191,7 +191,6 @@ static weir__cuda *new_device(weir_system *s) {
         weir__free(s, events);
         return NULL;
     }
-    pthread_condattr_t a;
     c->base.table = &table;
     c->base.system = s;
     c->base.threads = 1;
@@ -200,10 +199,7 @@ static weir__cuda *new_device(weir_system *s) {
     c->eager = graphs && strcmp(graphs, "0") == 0;
     pthread_mutex_init(&c->base.lock, NULL);
     weir__cuda_graphs_init(c);
-    pthread_condattr_init(&a);
-    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->empty, &a);
-    pthread_condattr_destroy(&a);
+    weir__threads_init(&c->threads, &c->base, weir__cuda_stream_release);
     return c;
 }
 

@@ -10,16 +10,13 @@
 
 /* A context that is lost calls no host function: while work is in flight the thread also looks for itself, so seldom. */
 enum { LOOK_MS = 50 };
-#define QUARANTINED_NS INT64_C(100000000) /* as on cpu: for streams with which somebody has lost patience already */
 
 struct weir__cuda_stream {
     weir__stream base;
-    pthread_t thread;
     int wake;                 /* eventfd: something has changed */
     _Atomic uint64_t reached; /* the device has done all work up to this item */
     weir__item *head, *tail;  /* submitted; device's lock */
     bool closing;             /* device's lock */
-    weir__cuda_stream *next;  /* among those that have left */
     /* the thread's alone */
     weir__cuda_queue queue;
     CUstream notices;
@@ -301,26 +298,8 @@ static void give_back(weir__cuda_stream *st) {
         close(st->wake);
 }
 
-static void join(weir__cuda_stream *st) {
-    pthread_join(st->thread, NULL);
-    weir__free(st->base.device->system, st);
-}
-
-/* A thread cannot free itself: each one that leaves joins the one before, the last is joined when the device ends. */
-static void leave(weir__cuda_stream *st) {
-    weir__cuda *c = cuda_of(st);
-    lock(st);
-    weir__cuda_stream *before = c->left;
-    bool abandoned = c->abandoned;
-    if (!abandoned)
-        c->left = st;
-    if (--c->live == 0)
-        pthread_cond_signal(&c->empty);
-    unlock(st);
-    if (abandoned)
-        pthread_detach(pthread_self());
-    else if (before)
-        join(before);
+void weir__cuda_stream_release(weir__stream *st) {
+    weir__free(st->device->system, st);
 }
 
 static void *stream_main(void *data) {
@@ -331,17 +310,11 @@ static void *stream_main(void *data) {
     serve(st);
     give_back(st);
     weir__stream_drained(&st->base);
-    leave(st);
+    weir__threads_leave(&c->threads, &st->base);
     return NULL;
 }
 
 /* ---- the loop's thread ---- */
-
-static void count_live(weir__cuda *c, int delta) {
-    pthread_mutex_lock(&c->base.lock);
-    c->live += (unsigned)delta;
-    pthread_mutex_unlock(&c->base.lock);
-}
 
 static int make(weir__cuda *c, weir__cuda_stream *st, weir_error **error) {
     weir__cuda_scope scope = {0};
@@ -378,10 +351,10 @@ int weir__cuda_stream_open(weir__device *d, const char *name, weir__stream **out
         unmake(st);
         return code;
     }
-    count_live(c, 1);
-    int failure = weir__thread_start(&st->thread, name, stream_main, st);
+    weir__threads_enter(&c->threads);
+    int failure = weir__thread_start(&st->base.thread, name, stream_main, st);
     if (failure) {
-        count_live(c, -1);
+        weir__threads_drop(&c->threads);
         unmake(st);
         return weir_fail(error, WEIR_EIO, "device cuda: no thread for stream %s: error %d", name, failure);
     }
@@ -412,40 +385,4 @@ void weir__cuda_stream_close(weir__stream *base) {
     st->closing = true;
     wake(st); /* inside: afterwards the stream may be gone */
     unlock(st);
-}
-
-/* ---- the end of the device ---- */
-
-/* The device's lock is held. */
-static bool all_quarantined(const weir__cuda *c) {
-    for (const weir__stream *st = c->base.streams; st; st = st->next)
-        if (atomic_load_explicit(&st->state, memory_order_relaxed) != WEIR__STREAM_QUARANTINED)
-            return false;
-    return c->base.streams != NULL;
-}
-
-static bool wait_empty(weir__cuda *c) {
-    int64_t begin = weir__dev_clock();
-    while (c->live) {
-        int64_t end = weir__dev_clock() + QUARANTINED_NS;
-        struct timespec until = {end / 1000000000, end % 1000000000};
-        bool late = pthread_cond_timedwait(&c->empty, &c->base.lock, &until) != 0;
-        if (late && c->base.streams && (all_quarantined(c) || weir__dev_clock() - begin >= WEIR_DRAIN_NS))
-            return false;
-    }
-    return true;
-}
-
-bool weir__cuda_streams_end(weir__cuda *c) {
-    for (weir__stream *st; (st = weir__stream_any_open(&c->base));)
-        weir__stream_close(st);
-    pthread_mutex_lock(&c->base.lock);
-    bool empty = wait_empty(c);
-    weir__cuda_stream *left = c->left;
-    c->left = NULL;
-    c->abandoned = !empty;
-    pthread_mutex_unlock(&c->base.lock);
-    if (left)
-        join(left);
-    return empty;
 }
