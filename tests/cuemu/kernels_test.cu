@@ -1,5 +1,5 @@
 // kernels_test.cu: small kernels for the tests of the emulator, some of them wrong on purpose.
-#include "cuemu.h"
+#include "kernels/cuda/kdev.h"
 
 extern "C" __global__ void weir_test_fill(float *y, float value, int n) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);

@@ -248,7 +248,7 @@ static void a_reset_takes_everything_and_the_context_works_again(void **state) {
     OK(cu.PrimaryCtxRetain(&context, 0));
     OK(cu.PrimaryCtxRelease(0));
     OK(cu.CtxSetCurrent(context));
-    OK(cu.ModuleLoadData(&the_module, no_image));
+    OK(cu.ModuleLoadData(&the_module, test_image()));
     s = new_stream();
     p = new_memory(4096);
     OK(fill(p, 2, 1024, s));
