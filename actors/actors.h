@@ -44,6 +44,10 @@ bool weir__read_neighbour(weir_actor *self, const weir_message *m, const char *k
 /* Makes the stream of an actor that was just spawned; on failure the actor is killed (its fini sees a NULL stream). */
 int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, const char *name, weir__stream **out, weir_error **error);
 
+/* Ends an actor whose device is lost: the model starts it anew. */
+void weir__exit_lost(weir_actor *self, const weir__device *d);
+void weir__on_device_lost(weir_actor *self, const weir_message *m, const weir__device *d); /* the message "device_lost" of its stream */
+
 /* Why work was not accepted by an actor's stream. */
 weir_error *weir__stream_refused(const weir__device *d, const char *stream, int code);
 

@@ -179,6 +179,33 @@ static void choose_options(weir__model *m) {
         m->options.tile = m->options.context;
 }
 
+/* One that was lost is made anew when the streams of all who used it are gone: they have been told. */
+static int have_device(weir_actor *self, weir_error **error) {
+    weir__model *m = weir_state(self);
+    const char *name = *m->device_name ? m->device_name : NULL;
+    if (m->device && !weir__device_lost(m->device))
+        return WEIR_OK;
+    int code = weir__device_open_start(m->system, name, m->threads, weir_self(self), m->device_opened, &m->device, &m->opening, error);
+    if (code || !m->opening)
+        return code;
+    m->asked = true;
+    return WAITS;
+}
+
+void weir__model_device_opened(weir_actor *self, const weir_message *msg) {
+    weir__model *m = weir_state(self);
+    weir_error *error = NULL;
+    if (!weir__own_notice(self, msg) || !m->opening)
+        return;
+    int code = weir__device_open_end(m->opening, &m->device, &error);
+    m->opening = NULL;
+    m->asked = false;
+    if (code)
+        weir__model_broken(self, error ? error : weir_error_new(code, NULL, NULL, "load: %s", weir_code_text(code)));
+    else
+        weir__model_assemble(self);
+}
+
 /* The file is opened once: a new residency is given the checkpoint that is there. */
 static int have_file(weir_actor *self, weir_error **error) {
     weir__model *m = weir_state(self);
@@ -235,7 +262,7 @@ static int have_generator(weir_actor *self, weir_error **error) {
 
 typedef int step(weir_actor *self, weir_error **error);
 /* The stepper takes its memory before the units are read: a context that does not fit is told at once. */
-static step *const steps[] = {have_file, have_policy, have_experts, have_stepper, have_units, tell_stepper, have_generator};
+static step *const steps[] = {have_device, have_file, have_policy, have_experts, have_stepper, have_units, tell_stepper, have_generator};
 
 void weir__model_assemble(weir_actor *self) {
     weir__model *m = weir_state(self);
@@ -292,7 +319,7 @@ void weir__model_broken(weir_actor *self, weir_error *error) {
         weir__model_load_failed(self, error);
         return;
     }
-    if (m->backoff) { /* several ends at once are one restart */
+    if (m->backoff || m->opening) { /* several ends at once are one restart: all who used a device end when it is lost */
         weir_error_free(error);
         return;
     }

@@ -44,6 +44,15 @@ weir_error *weir__stream_refused(const weir__device *d, const char *stream, int 
                           weir_code_text(code));
 }
 
+void weir__exit_lost(weir_actor *self, const weir__device *d) {
+    weir_exit(self, weir_error_new(WEIR_EDEVICE, NULL, NULL, "device %s is lost: %s", weir__device_name(d), weir__device_lost(d)));
+}
+
+void weir__on_device_lost(weir_actor *self, const weir_message *m, const weir__device *d) {
+    if (weir__own_notice(self, m) && weir__device_lost(d))
+        weir__exit_lost(self, d);
+}
+
 int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, const char *name, weir__stream **out, weir_error **error) {
     int code = weir__stream_new(d, owner, name, out, error);
     if (code)

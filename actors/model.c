@@ -72,17 +72,19 @@ static bool option_quant(weir_cursor o, int *quant, weir_error **error) {
 }
 
 /* The device that weights are loaded to. */
-static int open_device(weir__model *m, const weir_body *body, int64_t threads, weir_error **error) {
+static bool option_device(weir__model *m, weir_cursor o, weir_error **error) {
     const char *text = NULL;
     size_t size = 0;
-    char name[32];
-    if (!weir__option_bytes(weir__options(body, 1), "device", &text, &size, error))
-        return WEIR_EINVAL;
-    snprintf(name, sizeof name, "%.*s", (int)size, text);
-    return weir__device_open(m->system, size ? name : NULL, (unsigned)threads, &m->device, error);
+    int64_t threads = 0;
+    if (!weir__option_bytes(o, "device", &text, &size, error) || !weir__option_int(o, "threads", 0, WEIR_MAX_THREADS, &threads, error))
+        return false;
+    snprintf(m->device_name, sizeof m->device_name, "%.*s", (int)size, text ? text : "");
+    m->threads = (unsigned)threads;
+    m->device = NULL;
+    return true;
 }
 
-static int read_load(weir__model *m, const weir_body *body, int64_t *threads, weir_error **error) {
+static int read_load(weir__model *m, const weir_body *body, weir_error **error) {
     weir_cursor c = weir_read(body, NULL), o = weir__options(body, 1);
     const char *name;
     size_t size;
@@ -95,9 +97,8 @@ static int read_load(weir__model *m, const weir_body *body, int64_t *threads, we
     model_name[size] = 0;
     m->context = 0;
     m->intensity = RESTARTS;
-    bool ok = weir__option_int(o, "threads", 0, WEIR_MAX_THREADS, threads, error) &&
-              weir__option_int(o, "context", 0, 1 << 24, &m->context, error) && weir__option_int(o, "tile", 0, 1 << 20, &tile, error) &&
-              weir__option_int(o, "progress", 0, INT64_MAX, &progress, error) &&
+    bool ok = option_device(m, o, error) && weir__option_int(o, "context", 0, 1 << 24, &m->context, error) &&
+              weir__option_int(o, "tile", 0, 1 << 20, &tile, error) && weir__option_int(o, "progress", 0, INT64_MAX, &progress, error) &&
               weir__option_int(o, "restarts", 0, WEIR__MOST_RESTARTS, &m->intensity, error) &&
               weir__option_double(o, "drain", 0, 1e6, &drain, error) &&
               option_choice(o, "activations", "int8", &m->options.activations_f32, error) &&
@@ -113,14 +114,11 @@ static int read_load(weir__model *m, const weir_body *body, int64_t *threads, we
 static void on_load(weir_actor *self, const weir_message *msg) {
     weir__model *m = weir_state(self);
     weir_error *error = NULL;
-    int64_t threads = 0;
     int code = m->loading || m->loaded || m->stopping || !no_member_left(m)
                    ? weir_fail(&error, WEIR_EBUSY, "load: this actor has a model already")
                    : WEIR_OK;
     if (!code)
-        code = read_load(m, weir_message_body(msg), &threads, &error);
-    if (!code)
-        code = open_device(m, weir_message_body(msg), threads, &error);
+        code = read_load(m, weir_message_body(msg), &error);
     if (code) {
         weir_reply_error(self, msg, error ? error : weir_error_new(code, NULL, NULL, "load: %s", weir_code_text(code)));
         return;
@@ -197,7 +195,8 @@ static void fini(weir_system *s, void *state) {
     weir__free(s, m);
 }
 
-static const weir_handler handlers[] = {{"load", on_load}, {"info", on_info}, {"drained", weir__model_drained}, {NULL, NULL}};
+static const weir_handler handlers[] = {
+    {"load", on_load}, {"info", on_info}, {"drained", weir__model_drained}, {"device_opened", weir__model_device_opened}, {NULL, NULL}};
 const weir_behaviour weir__model_behaviour = {.name = "model", .handlers = handlers, .down = on_down, .stop = on_stop, .fini = fini};
 
 /* Once here, later look-ups of these names cannot fail. */
@@ -225,5 +224,6 @@ int weir__model_spawn(weir_system *s, weir_address *out, weir_error **error) {
     m->prepare = weir_intern(s, "prepare");
     m->use = weir_intern(s, "use");
     m->drained = weir_intern(s, "drained");
+    m->device_opened = weir_intern(s, "device_opened");
     return weir_spawn(s, &weir__model_behaviour, m, NULL, out, error);
 }

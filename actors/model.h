@@ -26,7 +26,10 @@ typedef struct weir__waiting {
 
 typedef struct weir__model {
     weir_system *system;
-    weir__device *device;
+    char device_name[32]; /* asked for, "": the default */
+    unsigned threads;
+    weir__device *device;   /* NULL: not open yet */
+    weir__opening *opening; /* it is being made, or made anew */
     weir__checkpoint *checkpoint;
     weir__member members[WEIR__MEMBERS];
     weir__forward_options options;
@@ -46,7 +49,7 @@ typedef struct weir__model {
     int64_t intensity; /* restarts within the period that are borne */
     int64_t restarts[WEIR__MOST_RESTARTS];
     int n_restarts; /* within the period */
-    weir_verb open, warm, prepare, use, drained;
+    weir_verb open, warm, prepare, use, drained, device_opened;
 } weir__model;
 
 /* describe.c: what `load` and `info` answer. NULL: no memory */
@@ -60,7 +63,8 @@ bool weir__model_whole(const weir__model *m);
 /* A member has ended, or cannot be made ready (error is taken): a load fails; a loaded model is assembled anew, after a pause, unless that happened too often:
  * then it ends. */
 void weir__model_broken(weir_actor *self, weir_error *error);
-void weir__model_drained(weir_actor *self, const weir_message *m); /* the notice: what a dead member left is no longer waited for */
+void weir__model_drained(weir_actor *self, const weir_message *m);       /* the notice: what a dead member left is no longer waited for */
+void weir__model_device_opened(weir_actor *self, const weir_message *m); /* the notice: whether there is a device is known */
 
 /* model.c */
 void weir__model_load_failed(weir_actor *self, weir_error *error); /* taken */

@@ -6,6 +6,7 @@
 
 typedef struct {
     weir_system *system;
+    weir__device *device;
     weir__stream *stream;
     weir__checkpoint *checkpoint;
     weir_address residency, stepper; /* stepper: whose transaction is open, 0: none */
@@ -233,6 +234,10 @@ static void on_stats(weir_actor *self, const weir_message *m) {
                                p->passes, "acquired", p->acquired, "completed", p->completed, "aborted", p->aborted));
 }
 
+static void on_device_lost(weir_actor *self, const weir_message *m) {
+    weir__on_device_lost(self, m, ((policy *)weir_state(self))->device);
+}
+
 static void fini(weir_system *s, void *state) {
     policy *p = state;
     weir__stream_close(p->stream);
@@ -243,9 +248,9 @@ static void fini(weir_system *s, void *state) {
     weir__free(s, p);
 }
 
-static const weir_handler handlers[] = {{"warm", on_warm},       {"use", on_use},           {"begin", on_begin},
-                                        {"acquire", on_acquire}, {"complete", on_complete}, {"finish", on_finish},
-                                        {"abort", on_abort},     {"stats", on_stats},       {NULL, NULL}};
+static const weir_handler handlers[] = {
+    {"warm", on_warm},     {"use", on_use},     {"begin", on_begin}, {"acquire", on_acquire},         {"complete", on_complete},
+    {"finish", on_finish}, {"abort", on_abort}, {"stats", on_stats}, {"device_lost", on_device_lost}, {NULL, NULL}};
 const weir_behaviour weir__policy_behaviour = {.name = "policy", .handlers = handlers, .down = on_down, .fini = fini};
 
 int weir__policy_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, weir_address residency, weir_address *out,
@@ -254,6 +259,7 @@ int weir__policy_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, wei
     if (!p)
         return weir_fail(error, WEIR_ENOMEM, "policy: no memory");
     *p = (policy){.system = s,
+                  .device = d,
                   .checkpoint = weir__checkpoint_ref(c),
                   .residency = residency,
                   .total = weir__checkpoint_graph(c)->units + 1,

@@ -273,6 +273,10 @@ static void on_encode(weir_actor *self, const weir_message *m) {
 
 /* ---- the actor ---- */
 
+static void on_device_lost(weir_actor *self, const weir_message *m) {
+    weir__on_device_lost(self, m, ((residency *)weir_state(self))->device);
+}
+
 static void fini(weir_system *s, void *state) {
     residency *r = state;
     weir__stream_close(r->stream);
@@ -286,7 +290,8 @@ static void fini(weir_system *s, void *state) {
 }
 
 static const weir_handler handlers[] = {
-    {"open", on_open}, {"fetch", on_fetch}, {"encode", on_encode}, {"work_done", on_work_done}, {NULL, NULL}};
+    {"open", on_open}, {"fetch", on_fetch}, {"encode", on_encode}, {"work_done", on_work_done}, {"device_lost", on_device_lost},
+    {NULL, NULL}};
 const weir_behaviour weir__residency_behaviour = {.name = "residency", .handlers = handlers, .fini = fini};
 
 int weir__residency_spawn(weir_system *s, weir__device *d, weir__checkpoint *c, weir_address *out, weir_error **error) {

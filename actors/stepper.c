@@ -258,7 +258,10 @@ void weir__stepper_ended(weir_actor *self, weir__pass *p) {
     weir__stepper *s = weir_state(self);
     s->current = NULL;
     weir__pass_free(s, p);
-    start_next(self);
+    if (weir__device_lost(s->device)) /* before anybody asks for another one */
+        weir__exit_lost(self, s->device);
+    else
+        start_next(self);
 }
 
 static void on_pass(weir_actor *self, const weir_message *m) {
@@ -309,6 +312,10 @@ static void on_pass_done(weir_actor *self, const weir_message *m) {
 
 /* ---- the actor ---- */
 
+static void on_device_lost(weir_actor *self, const weir_message *m) {
+    weir__on_device_lost(self, m, ((weir__stepper *)weir_state(self))->device);
+}
+
 static void fini(weir_system *system, void *state) {
     weir__stepper *s = state;
     weir__stream_close(s->stream);
@@ -324,10 +331,17 @@ static void fini(weir_system *system, void *state) {
     weir__free(system, s);
 }
 
-static const weir_handler handlers[] = {
-    {"prepare", on_prepare},         {"open", on_open}, {"close", on_close},         {"pass", on_pass},
-    {"cancel", on_cancel},           {"use", on_use},   {"unit_done", on_unit_done}, {"pass_done", on_pass_done},
-    {"tables_done", on_tables_done}, {NULL, NULL}};
+static const weir_handler handlers[] = {{"prepare", on_prepare},
+                                        {"open", on_open},
+                                        {"close", on_close},
+                                        {"pass", on_pass},
+                                        {"cancel", on_cancel},
+                                        {"use", on_use},
+                                        {"unit_done", on_unit_done},
+                                        {"pass_done", on_pass_done},
+                                        {"tables_done", on_tables_done},
+                                        {"device_lost", on_device_lost},
+                                        {NULL, NULL}};
 const weir_behaviour weir__stepper_behaviour = {.name = "stepper", .handlers = handlers, .down = on_down, .fini = fini};
 
 int weir__stepper_spawn(weir_system *system, weir__device *d, weir__checkpoint *c, const weir__stepper_options *o, weir_address *out,

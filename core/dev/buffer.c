@@ -14,6 +14,8 @@ static int buffer_new(weir__device *d, size_t bytes, bool host, const char *what
     b->pointer = d->table->memory(d, allocated, host);
     if (!b->pointer) {
         weir__free(s, b);
+        if (weir__device_lost(d))
+            return weir_fail(error, WEIR_EDEVICE, "device %s is lost (%s): no memory for %s", d->name, weir__device_lost(d), what);
         return weir_fail(error, WEIR_ENOMEM, "device %s: no memory for %s: %zu bytes", d->name, what, bytes);
     }
     b->device = d;

@@ -21,9 +21,19 @@ extern const weir_handle_type weir__event_handle;           /* name "event" */
 
 /* ---- devices ---- */
 
-/* A device of the system by its name, made on first use; the system owns it. NULL: "cpu". threads: of the cpu; 0: as it is, or the processors this process may
+/* A device of the system by its name, made on first use, and anew when it is lost; the system owns it. May wait for a driver. NULL: "cpu". threads: of the cpu; 0: as it is, or the processors this process may
  * use. EBUSY: made with another count; EINVAL: no such device, WEIR_CPU in the environment names no level, or one that does not run here; ENOMEM. */
 int weir__device_open(weir_system *s, const char *name, unsigned threads, weir__device **out, weir_error **error);
+/* The same for drivers that take their time: *device at once if it is there or made quickly, else *opening, and the device is made on a thread of its own; `verb`
+ * is posted to `who` from itself when weir__device_open_end will tell at once. One that is lost is made anew as soon as no stream of it is left. An opening whose end
+ * nobody asks for is given back when the system ends. */
+typedef struct weir__opening weir__opening;
+int weir__device_open_start(weir_system *s, const char *name, unsigned threads, weir_address who, weir_verb verb, weir__device **device,
+                            weir__opening **opening, weir_error **error);
+int weir__device_open_end(weir__opening *o, weir__device **out, weir_error **error); /* after the message; frees it. As weir__device_open */
+/* Why the device is of no use any more, static; NULL: it is. All its work fails with EDEVICE, and who owns a stream of it is told: after what was submitted has
+ * ended, the message "device_lost" is posted to it from itself. Any thread */
+const char *weir__device_lost(const weir__device *d);
 /* What devices there are: fn with each one's name, "cpu" or "cuda:0", what it is, and whether models can be loaded to it; if not, `detail` says why. Makes none.
  * Blocks while drivers are asked: for tools. */
 typedef void weir__device_fn(void *data, const char *name, const char *detail, bool usable);
@@ -145,6 +155,10 @@ typedef struct weir__device_table {
     const char *name;
     bool shares_memory; /* host code reads and writes what kernels use: buffers for the host are memory as those for kernels */
     bool int8;          /* weir__device_has_int8 */
+    bool can_be_lost;   /* weir__device_lost */
+    /* Of a device that is lost: waits up to `patience` ns until no stream is left, then gives back what the driver holds, so that it can be made anew; d stays for what
+     * still counts its parts. False: a stream has not ended. Any thread. */
+    bool (*retire)(weir__device *d, int64_t patience);
     /* In weir_system_free: ends every stream, waits for what runs, joins the threads, frees d. False: something has not ended within WEIR_DRAIN_NS; d and what it
      * holds stay, and weir__leave_behind has said so. */
     bool (*close)(weir__device *d);

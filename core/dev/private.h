@@ -17,6 +17,7 @@ typedef struct weir__backend {
     const char *name;
     bool many;    /* "name:1" is another device */
     bool threads; /* the number of threads is the caller's to choose */
+    bool slow;    /* making one waits for a driver */
     /* EINVAL, EUNSUPPORTED, ENOMEM, EIO: the text says what is missing. */
     int (*make)(weir_system *s, unsigned index, unsigned threads, weir__device **out, weir_error **error);
     void (*list)(weir_system *s, weir__device_fn *fn, void *data); /* weir__devices */
@@ -30,7 +31,9 @@ struct weir__device {
     weir__device *next; /* of the system's */
     const weir__backend *backend;
     unsigned index;
-    char name[24]; /* "cpu", "cuda:0" */
+    char name[24];              /* "cpu", "cuda:0" */
+    _Atomic(const char *) lost; /* static; NULL: it is not */
+    bool retired;               /* lost, and nothing of the driver is left; front's lock */
     unsigned threads;
     char detail[64];
     /* the list, queues, pools and counters of its streams, waiters of its events; held for a few instructions, never while work runs */
@@ -134,6 +137,7 @@ struct weir__stream {
     uint64_t submitted;  /* number of the newest item; loop's thread */
     _Atomic uint64_t
         skipped; /* items up to this number are not run. Only a request: relaxed, the lock or a barrier orders what follows from it */
+    weir__notice *lost;  /* for the owner, if the device is lost; NULL: told, or nobody is to be told */
     char why[WEIR__WHY]; /* what the backend knows of its last failure, "": nothing; device's lock */
     int failure;         /* first failure since the last notify; whoever ends the stream's items */
     _Atomic int tid;     /* 0: no thread (yet) */
@@ -144,6 +148,12 @@ struct weir__stream {
     weir__stream *next_waiter; /* in weir__event.waiters */
     bool waiting;              /* it is among them */
 };
+
+void weir__device_streams(weir__device *d, void (*fn)(void *data, const weir__stream_info *info), void *data); /* weir__streams of one */
+/* The device is lost (why: static); the first reason counts. Wakes its streams. Any thread that does not hold the device's lock. */
+void weir__device_lose(weir__device *d, const char *why);
+/* All that was submitted has ended: tells the stream's owner, once. The stream's thread. */
+void weir__stream_tell_lost(weir__stream *st);
 
 static inline bool weir__item_skipped(const weir__stream *st, const weir__item *item) {
     return item->number <= atomic_load_explicit(&st->skipped, memory_order_relaxed);

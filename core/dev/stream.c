@@ -15,14 +15,57 @@ static bool is_open(const weir__stream *st) {
     return atomic_load_explicit(&st->state, memory_order_relaxed) == WEIR__STREAM_OPEN;
 }
 
+/* Reserved, so it must not count as pending work before the device is lost. */
+static int reserve_lost(weir__device *d, weir_address owner, weir__notice **out) {
+    weir_verb verb = owner && d->table->can_be_lost ? weir_intern(d->system, "device_lost") : 0;
+    if (!owner || !d->table->can_be_lost)
+        return WEIR_OK;
+    *out = verb ? weir__notice_new(d->system, owner, owner, verb, NULL) : NULL;
+    if (!*out)
+        return WEIR_ENOMEM;
+    weir__pending(d->system, -1);
+    return WEIR_OK;
+}
+
+static weir__notice *take_lost(weir__stream *st) {
+    pthread_mutex_lock(&st->device->lock);
+    weir__notice *n = st->lost;
+    st->lost = NULL;
+    pthread_mutex_unlock(&st->device->lock);
+    return n;
+}
+
+static void give_back_lost(weir__device *d, weir__notice *n) {
+    if (!n)
+        return;
+    weir__pending(d->system, 1);
+    weir__notice_free(n);
+}
+
+void weir__stream_tell_lost(weir__stream *st) {
+    weir__notice *n = take_lost(st);
+    if (!n)
+        return;
+    weir__pending(st->device->system, 1);
+    weir__notice_post(n);
+}
+
 int weir__stream_new(weir__device *d, weir_address owner, const char *name, weir__stream **out, weir_error **error) {
     if (weir__inject(d->system, WEIR__INJECT_STREAM))
         return weir_fail(error, WEIR_EIO, "device %s: stream %s cannot be made (injected)", d->name, name);
+    if (weir__device_lost(d))
+        return weir_fail(error, WEIR_EDEVICE, "device %s is lost (%s): stream %s cannot be made", d->name, weir__device_lost(d), name);
     weir__stream *st = NULL;
+    weir__notice *lost = NULL;
+    if (reserve_lost(d, owner, &lost))
+        return weir_fail(error, WEIR_ENOMEM, "device %s: no memory for stream %s", d->name, name);
     int code = d->table->stream_open(d, name, &st, error);
-    if (code)
+    if (code) {
+        give_back_lost(d, lost);
         return code;
+    }
     pthread_mutex_lock(&d->lock);
+    st->lost = lost;
     snprintf(st->name, sizeof st->name, "%s", name);
     st->owner = owner;
     *st->why = 0;
@@ -91,6 +134,7 @@ static void unlink_stream(weir__stream *st) {
 void weir__stream_drained(weir__stream *st) {
     weir__device *d = st->device;
     pool_free(st);
+    give_back_lost(d, take_lost(st));
     pthread_mutex_lock(&d->lock);
     unlink_stream(st);
     pthread_mutex_unlock(&d->lock);

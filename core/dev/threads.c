@@ -17,10 +17,12 @@ void weir__threads_fini(weir__threads *t) {
     pthread_cond_destroy(&t->empty);
 }
 
-void weir__threads_enter(weir__threads *t) {
+bool weir__threads_enter(weir__threads *t) {
     pthread_mutex_lock(&t->device->lock);
-    t->live++;
+    bool open = !t->closed;
+    t->live += open;
     pthread_mutex_unlock(&t->device->lock);
+    return open;
 }
 
 /* The device's lock is held. */
@@ -92,4 +94,15 @@ bool weir__threads_end(weir__threads *t) {
     if (left)
         join(t, left);
     return empty;
+}
+
+bool weir__threads_gone(weir__threads *t, int64_t patience) {
+    int64_t end = weir__dev_clock() + patience;
+    struct timespec until = {end / 1000000000, end % 1000000000};
+    pthread_mutex_lock(&t->device->lock);
+    while (t->live && !pthread_cond_timedwait(&t->empty, &t->device->lock, &until))
+        ;
+    bool gone = t->closed = !t->live;
+    pthread_mutex_unlock(&t->device->lock);
+    return gone;
 }

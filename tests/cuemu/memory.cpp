@@ -67,7 +67,7 @@ static size_t charge(size_t n) {
 } // the device's granule
 
 void check_canaries(uint64_t base, const Alloc &a, const string &after) {
-    const size_t guard = guard_of(a.pinned);
+    const size_t guard = a.raw ? guard_of(a.pinned) : 0;
     const unsigned char *front = (const unsigned char *)a.raw, *back = (const unsigned char *)base + a.size;
     for (size_t i = 0; i < guard; i++)
         if (front[i] != guard_byte || back[i] != guard_byte) {
@@ -83,7 +83,7 @@ void release_memory(uint64_t base, const Alloc &a) {
     check_canaries(base, a, "its last use");
     if (!a.pinned)
         emu.used -= charge(a.size);
-    simt_free(a.raw);
+    simt_free(a.raw); // NULL: the program's own memory
 }
 
 // The real functions wait for the device too; a program that relies on it pays for it in its hot path, so it counts as a fault.
@@ -99,10 +99,14 @@ static void wait_before_free(Call &call, const Alloc &a) {
         }
 }
 
-static int free_memory(Call &call, uint64_t p, bool pinned) {
+enum Origin { OF_DEVICE, OF_DRIVER, OF_PROGRAM };
+
+static int free_memory(Call &call, uint64_t p, Origin origin) {
     auto i = emu.memory.find(p & ~TAG);
-    if (i == emu.memory.end() || i->second.pinned != pinned || ((p & TAG) != 0) == pinned)
-        return misuse(CUDA_ERROR_INVALID_VALUE, "use after free", string(call.name) + " of what is not such memory, or not any more");
+    if (i == emu.memory.end() || i->second.pinned != (origin != OF_DEVICE) || ((p & TAG) != 0) != (origin == OF_DEVICE) ||
+        !i->second.raw != (origin == OF_PROGRAM))
+        return misuse(origin == OF_PROGRAM ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE, "use after free",
+                      string(call.name) + " of what is not such memory, or not any more");
     wait_before_free(call, i->second);
     i = emu.memory.find(p & ~TAG);
     if (i == emu.memory.end())
@@ -136,7 +140,7 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
 
 EXPORT CUresult cuMemFree_v2(CUdeviceptr p) {
     ENTER(cuMemFree, FREE);
-    return p ? free_memory(call, p, false) : 0;
+    return p ? free_memory(call, p, OF_DEVICE) : 0;
 }
 
 EXPORT CUresult cuMemHostAlloc(void **p, size_t n, unsigned) {
@@ -152,7 +156,30 @@ EXPORT CUresult cuMemHostAlloc(void **p, size_t n, unsigned) {
 
 EXPORT CUresult cuMemFreeHost(void *p) {
     ENTER(cuMemFreeHost, FREE);
-    return free_memory(call, (uint64_t)p, true);
+    return free_memory(call, (uint64_t)p, OF_DRIVER);
+}
+
+// The real function asks for no alignment, but pages are what it pins.
+EXPORT CUresult cuMemHostRegister_v2(void *p, size_t n, unsigned) {
+    ENTER(cuMemHostRegister, UNSAFE);
+    const uint64_t base = (uint64_t)p;
+    if (!n || base % 4096 || n % 4096)
+        return misuse(CUDA_ERROR_INVALID_VALUE, "bad argument", "cuMemHostRegister of no whole pages");
+    auto next = emu.memory.lower_bound(base);
+    if ((next != emu.memory.end() && next->first < base + n) || find_memory(base, 0))
+        return misuse(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "bad argument", "cuMemHostRegister of memory that is registered already");
+    Alloc &a = emu.memory[base];
+    a = Alloc();
+    a.size = n;
+    a.id = ++emu.next_alloc;
+    a.pinned = true;
+    a.raw = nullptr;
+    return 0;
+}
+
+EXPORT CUresult cuMemHostUnregister(void *p) {
+    ENTER(cuMemHostUnregister, FREE);
+    return free_memory(call, (uint64_t)p, OF_PROGRAM);
 }
 
 EXPORT uint64_t cuemu_untag(const void *p) {

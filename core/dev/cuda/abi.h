@@ -47,13 +47,23 @@ typedef struct cublasContext *cublasHandle_t;
     X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209) \
     X(CUDA_ERROR_INVALID_PTX, 218) \
     X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222) \
+    X(CUDA_ERROR_ECC_UNCORRECTABLE, 214) \
+    X(CUDA_ERROR_NVLINK_UNCORRECTABLE, 220) \
     X(CUDA_ERROR_INVALID_HANDLE, 400) \
     X(CUDA_ERROR_NOT_FOUND, 500) \
     X(CUDA_ERROR_NOT_READY, 600) \
     X(CUDA_ERROR_ILLEGAL_ADDRESS, 700) \
     X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 701) \
+    X(CUDA_ERROR_LAUNCH_TIMEOUT, 702) \
     X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709) \
+    X(CUDA_ERROR_ASSERT, 710) \
+    X(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, 712) \
+    X(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, 713) \
+    X(CUDA_ERROR_HARDWARE_STACK_ERROR, 714) \
+    X(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715) \
     X(CUDA_ERROR_MISALIGNED_ADDRESS, 716) \
+    X(CUDA_ERROR_INVALID_ADDRESS_SPACE, 717) \
+    X(CUDA_ERROR_INVALID_PC, 718) \
     X(CUDA_ERROR_LAUNCH_FAILED, 719) \
     X(CUDA_ERROR_NOT_PERMITTED, 800) \
     X(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803) \
@@ -128,6 +138,8 @@ typedef struct cublasContext *cublasHandle_t;
     F(MemFree, cuMemFree_v2, (CUdeviceptr)) \
     F(MemHostAlloc, cuMemHostAlloc, (void **, size_t, unsigned)) \
     F(MemFreeHost, cuMemFreeHost, (void *)) \
+    F(MemHostRegister, cuMemHostRegister_v2, (void *, size_t, unsigned)) \
+    F(MemHostUnregister, cuMemHostUnregister, (void *)) \
     F(MemcpyHtoD, cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t)) \
     F(MemcpyDtoH, cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) \
     F(MemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void *, size_t, CUstream)) \

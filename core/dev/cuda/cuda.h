@@ -32,11 +32,12 @@ typedef struct weir__cuda {
     CUcontext context;
     CUmodule module;
     CUfunction functions[WEIR__CUDA_FUNCTIONS];
-    int capability;   /* 10 * major + minor */
-    bool eager;       /* no graphs: WEIR_CUDA_GRAPHS=0 */
-    _Atomic int lost; /* the code with which the driver said that the context is of no use any more; 0: it is */
+    int capability; /* 10 * major + minor */
+    bool eager;     /* no graphs: WEIR_CUDA_GRAPHS=0 */
+    bool
+        gone; /* the device was lost and its context given back: no handle of the driver means anything. Under `memory` or `graphs`, set under both */
 
-    pthread_mutex_t memory; /* the pools; held during calls of the driver, never with the device's lock */
+    pthread_mutex_t memory; /* the pools; held during calls of the driver, the device's lock is taken inside of it at most */
     weir__cuda_pool device_pool, host_pool;
     CUstream clearing; /* zeroes new memory */
     CUevent cleared;   /* recorded behind the last zeroing */
@@ -64,12 +65,13 @@ typedef struct weir__cuda_scope {
 weir__cuda_scope weir__cuda_enter(weir__cuda *c);
 void weir__cuda_leave(weir__cuda *c, weir__cuda_scope scope);
 
-/* Whether a code means that the context is lost; notes it. */
+/* Whether a code means that the context is lost, which the driver then says of every call; notes it. */
 bool weir__cuda_note(weir__cuda *c, CUresult code);
 
 /* memory.c: functions of the device's table */
 int weir__cuda_memory_init(weir__cuda *c, weir_error **error);
 void weir__cuda_memory_fini(weir__cuda *c);
+void weir__cuda_memory_gone(weir__cuda *c); /* with the context: what is kept is given back, what is in use when it is freed */
 void *weir__cuda_memory(weir__device *d, size_t bytes, bool host);
 void weir__cuda_memory_free(weir__device *d, void *p, size_t bytes, bool host);
 /* The stream's later work comes after every zeroing of memory that was begun so far. */

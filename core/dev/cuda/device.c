@@ -68,18 +68,22 @@ static int open_device(weir__cuda *c, unsigned index, weir_error **error) {
     return weir__cuda_memory_init(c, error);
 }
 
+static void end_context(weir__cuda *c) {
+    weir__cuda_scope scope = weir__cuda_enter(c);
+    weir__cuda_memory_fini(c);
+    for (size_t i = 0; i < c->event_count; i++)
+        c->driver.EventDestroy(c->events[i]);
+    if (c->module)
+        c->driver.ModuleUnload(c->module);
+    weir__cuda_leave(c, scope);
+    c->driver.PrimaryCtxRelease(c->device);
+}
+
 static void free_device(weir__cuda *c) {
-    weir__cuda_scope scope = {0};
-    if (c->context) {
-        scope = weir__cuda_enter(c);
+    if (c->gone)
         weir__cuda_memory_fini(c);
-        for (size_t i = 0; i < c->event_count; i++)
-            c->driver.EventDestroy(c->events[i]);
-        if (c->module)
-            c->driver.ModuleUnload(c->module);
-        weir__cuda_leave(c, scope);
-        c->driver.PrimaryCtxRelease(c->device);
-    }
+    else if (c->context)
+        end_context(c);
     weir__free(c->base.system, c->events);
     weir__cublas_close(&c->blas);
     weir__cuda_driver_close(&c->driver);
@@ -115,8 +119,27 @@ static void event_free(weir__event *e) {
     if (kept)
         c->events[c->event_count++] = e->native;
     pthread_mutex_unlock(&c->base.lock);
-    if (!kept)
+    if (kept)
+        return;
+    pthread_mutex_lock(&c->graphs);
+    if (!c->gone)
         c->driver.EventDestroy(e->native);
+    pthread_mutex_unlock(&c->graphs);
+}
+
+/* The context is given back, and with the last of those who retained it all that it holds: the next one begins anew. */
+static bool retire(weir__device *d, int64_t patience) {
+    weir__cuda *c = weir__cuda_of(d);
+    if (!weir__threads_gone(&c->threads, patience))
+        return false;
+    pthread_mutex_lock(&c->memory);
+    pthread_mutex_lock(&c->graphs);
+    c->gone = true;
+    c->driver.PrimaryCtxRelease(c->device);
+    pthread_mutex_unlock(&c->graphs);
+    pthread_mutex_unlock(&c->memory);
+    weir__cuda_memory_gone(c);
+    return true;
 }
 
 static bool close_device(weir__device *d) {
@@ -160,6 +183,8 @@ static const char *check_sample(const weir_sample *s) {
 
 static const weir__device_table table = {
     .name = "cuda",
+    .can_be_lost = true,
+    .retire = retire,
     .close = close_device,
     .memory = weir__cuda_memory,
     .memory_free = weir__cuda_memory_free,
@@ -285,4 +310,4 @@ static void list(weir_system *s, weir__device_fn *fn, void *data) {
     weir__cuda_driver_close(&d);
 }
 
-const weir__backend weir__cuda_backend = {.name = "cuda", .many = true, .make = make, .list = list};
+const weir__backend weir__cuda_backend = {.name = "cuda", .many = true, .slow = true, .make = make, .list = list};

@@ -25,7 +25,8 @@ void weir__cuda_graphs_init(weir__cuda *c) {
 
 static void drop(weir__cuda *c, weir__cuda_graph *g) {
     if (g->exec) {
-        c->driver.GraphExecDestroy(g->exec);
+        if (!c->gone)
+            c->driver.GraphExecDestroy(g->exec);
         c->graph_count--;
         c->graph_bytes -= g->bytes;
     }
@@ -37,15 +38,18 @@ void weir__cuda_list_free(weir__list *l) {
     weir__cuda_scope scope = {0};
     if (!l->native)
         return;
-    scope = weir__cuda_enter(c);
     pthread_mutex_lock(&c->graphs);
+    bool there = !c->gone;
+    if (there)
+        scope = weir__cuda_enter(c);
     for (weir__cuda_graph *g = l->native, *next; g; g = next) {
         next = g->next;
         drop(c, g);
     }
     l->native = NULL;
+    if (there)
+        weir__cuda_leave(c, scope);
     pthread_mutex_unlock(&c->graphs);
-    weir__cuda_leave(c, scope);
 }
 
 /* ---- below, c->graphs is held ---- */

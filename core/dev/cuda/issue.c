@@ -6,10 +6,25 @@
 enum { BLAS_BYTES = 32 << 20 }; /* what cuBLAS is advised to have on the largest devices */
 
 bool weir__cuda_note(weir__cuda *c, CUresult code) {
-    bool sticky = code == CUDA_ERROR_ILLEGAL_ADDRESS || code == CUDA_ERROR_LAUNCH_FAILED || code == CUDA_ERROR_INVALID_CONTEXT;
-    if (sticky)
-        atomic_store(&c->lost, code);
-    return sticky;
+    switch (code) {
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        weir__device_lose(&c->base, weir__cuda_error_text(code));
+        return true;
+    default:
+        return false;
+    }
 }
 
 static CUresult failed(weir__cuda_queue *q, const char *call, CUresult code, const char *what, const weir__shape *shape) {
@@ -60,7 +75,7 @@ static CUresult run_gemm(weir__cuda_queue *q, const weir__cuda_gemm *g, const we
         return CUDA_SUCCESS;
     snprintf(q->why, WEIR__CUDA_WHY, "cublasGemmEx: %s (%d x %d x %d)", weir__cublas_error_text(code), weir__cuda_counted(g->m, shape),
              g->n, g->k);
-    return CUDA_ERROR_LAUNCH_FAILED;
+    return CUDA_ERROR_UNKNOWN; /* of a context that is lost the next call of the driver tells */
 }
 
 /* ---- lists ---- */

@@ -1,13 +1,15 @@
-/* memory.c: memory of the cuda device, for kernels and for the host, taken from the driver and kept for the next of the same size: the driver's own calls wait for the
- * device. What is given back is not in use by any work, so that another stream may have it at once. Bounded by a budget. Knows no stream of work. */
+/* memory.c: memory of the cuda device, kept for the next of the same size: the driver's own calls wait for the device. That for kernels is the driver's; that for the
+ * host is weir's own, which the driver has pinned, so that it stays whatever becomes of the context. What is given back is not in use by any work, so that another
+ * stream may have it at once. Bounded by a budget. Knows no stream of work. */
 #include "cuda.h"
 
 #include <stdlib.h>
 
-enum { SMALL = 512, LARGE = 2 << 20 }; /* granules: of sizes below 1 MiB, and of those above */
+/* Granules: of sizes below 1 MiB, for kernels and for the host, and of those above. What is pinned are whole pages. */
+enum { SMALL = 512, SMALL_HOST = 32 << 10, LARGE = 2 << 20 };
 
-static size_t rounded(size_t bytes) {
-    size_t granule = bytes < (1 << 20) ? SMALL : LARGE;
+static size_t rounded(size_t bytes, bool host) {
+    size_t granule = bytes >= (1 << 20) ? LARGE : host ? SMALL_HOST : SMALL;
     return (bytes + granule - 1) / granule * granule;
 }
 
@@ -36,13 +38,20 @@ void weir__cuda_leave(weir__cuda *c, weir__cuda_scope scope) {
         set_current(c, scope.before);
 }
 
+static CUresult take_host(weir__cuda *c, size_t bytes, uint64_t *address) {
+    void *p = weir__pages(c->base.system, bytes);
+    CUresult code = p ? c->driver.MemHostRegister(p, bytes, 0) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (code)
+        weir__pages_free(c->base.system, p, bytes);
+    *address = (uint64_t)(uintptr_t)p;
+    return code;
+}
+
 static CUresult take(weir__cuda *c, const weir__cuda_pool *pool, size_t bytes, uint64_t *address) {
     weir__cuda_scope scope = weir__cuda_enter(c);
     CUresult code;
     if (pool->host) {
-        void *p = NULL;
-        code = c->driver.MemHostAlloc(&p, bytes, 0);
-        *address = (uint64_t)(uintptr_t)p;
+        code = take_host(c, bytes, address);
     } else {
         CUdeviceptr p = 0;
         code = c->driver.MemAlloc(&p, bytes);
@@ -52,13 +61,19 @@ static CUresult take(weir__cuda *c, const weir__cuda_pool *pool, size_t bytes, u
     return code;
 }
 
-static void give(weir__cuda *c, const weir__cuda_pool *pool, uint64_t address) {
-    weir__cuda_scope scope = weir__cuda_enter(c);
-    if (pool->host)
-        c->driver.MemFreeHost((void *)(uintptr_t)address);
-    else
-        c->driver.MemFree((CUdeviceptr)address);
-    weir__cuda_leave(c, scope);
+/* Of a context that is gone: memory for kernels went with it, memory for the host is not pinned any more. */
+static void give(weir__cuda *c, const weir__cuda_pool *pool, const weir__cuda_block *b) {
+    void *host = pool->host ? (void *)(uintptr_t)b->address : NULL;
+    if (!c->gone) {
+        weir__cuda_scope scope = weir__cuda_enter(c);
+        if (host)
+            c->driver.MemHostUnregister(host);
+        else
+            c->driver.MemFree((CUdeviceptr)b->address);
+        weir__cuda_leave(c, scope);
+    }
+    if (host)
+        weir__pages_free(c->base.system, host, b->bytes);
 }
 
 /* New memory for kernels is zero for every stream's work that is submitted from now on: weir__cuda_memory_order. */
@@ -92,7 +107,7 @@ static void trim(weir__cuda *c, weir__cuda_pool *pool) {
     for (weir__cuda_block *b; (b = pool->free);) {
         pool->free = b->next;
         pool->free_bytes -= b->bytes;
-        give(c, pool, b->address);
+        give(c, pool, b);
         weir__free(c->base.system, b);
     }
 }
@@ -143,12 +158,12 @@ static weir__cuda_pool *pool_of(weir__cuda *c, bool host) {
 void *weir__cuda_memory(weir__device *d, size_t bytes, bool host) {
     weir__cuda *c = weir__cuda_of(d);
     weir__cuda_pool *pool = pool_of(c, host);
-    size_t size = rounded(bytes);
+    size_t size = rounded(bytes, host);
     if (weir__inject(d->system, WEIR__INJECT_PAGES))
         return NULL;
     pthread_mutex_lock(&c->memory);
     weir__cuda_block *b = kept(pool, size);
-    if (!b)
+    if (!b && !c->gone)
         b = taken(c, pool, size);
     if (b && !host && clear(c, b->address, size)) {
         keep(pool, b);
@@ -179,6 +194,15 @@ void weir__cuda_memory_free(weir__device *d, void *p, size_t bytes, bool host) {
         keep(pool, b);
         break;
     }
+    if (c->gone)
+        trim(c, pool);
+    pthread_mutex_unlock(&c->memory);
+}
+
+void weir__cuda_memory_gone(weir__cuda *c) {
+    pthread_mutex_lock(&c->memory);
+    trim(c, &c->device_pool);
+    trim(c, &c->host_pool);
     pthread_mutex_unlock(&c->memory);
 }
 
@@ -208,9 +232,9 @@ void weir__cuda_memory_fini(weir__cuda *c) {
     weir__check(!c->device_pool.used && !c->host_pool.used, "memory of a cuda device was not given back");
     trim(c, &c->device_pool);
     trim(c, &c->host_pool);
-    if (c->cleared)
+    if (c->cleared && !c->gone)
         c->driver.EventDestroy(c->cleared);
-    if (c->clearing)
+    if (c->clearing && !c->gone)
         c->driver.StreamDestroy(c->clearing);
     pthread_mutex_destroy(&c->memory);
 }

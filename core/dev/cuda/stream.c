@@ -67,11 +67,27 @@ static void end_reached(weir__cuda_stream *st) {
     st->queue.ended = reached;
 }
 
+static void keep_failure(weir__cuda_stream *st, int status) {
+    st->failure = status;
+    lock(st);
+    snprintf(st->base.why, sizeof st->base.why, "%s", st->queue.why);
+    unlock(st);
+    *st->queue.why = 0;
+}
+
+static const char *lost(const weir__cuda_stream *st) {
+    return weir__device_lost(st->base.device);
+}
+
+static void say_lost(weir__cuda_stream *st) {
+    snprintf(st->queue.why, WEIR__CUDA_WHY, "the device is lost: %s", lost(st));
+}
+
 /* Nobody will tell how far the work has come: this thread waits for it. What cannot even be waited for is lost, and the context with it. */
 static void settle(weir__cuda_stream *st) {
     weir__cuda *c = cuda_of(st);
     CUresult code = CUDA_SUCCESS;
-    for (int tries = 0; tries < 2 && !atomic_load(&c->lost); tries++) {
+    for (int tries = 0; tries < 2 && !lost(st); tries++) {
         code = c->driver.StreamSynchronize(st->queue.stream);
         if (!code) {
             c->driver.StreamSynchronize(st->notices); /* what was asked for earlier is told before its items end */
@@ -82,8 +98,11 @@ static void settle(weir__cuda_stream *st) {
         weir__cuda_note(c, code);
     }
     if (code)
-        atomic_store(&c->lost, code);
-    st->failure = WEIR_EDEVICE;
+        weir__device_lose(&c->base, weir__cuda_error_text(code));
+    if (!st->failure) {
+        say_lost(st);
+        keep_failure(st, WEIR_EDEVICE);
+    }
     while (st->issued)
         end_item(st, WEIR_EDEVICE);
 }
@@ -108,7 +127,7 @@ static void mark(weir__cuda_stream *st) {
 static void look(weir__cuda_stream *st) {
     weir__cuda *c = cuda_of(st);
     CUresult code = c->driver.StreamQuery(st->queue.stream);
-    if (atomic_load(&c->lost) || (code != CUDA_SUCCESS && code != CUDA_ERROR_NOT_READY))
+    if (lost(st) || (code != CUDA_SUCCESS && code != CUDA_ERROR_NOT_READY))
         settle(st);
 }
 
@@ -194,7 +213,11 @@ static int verdict(weir__cuda_stream *st, const weir__item *item) {
         return WEIR_ECANCELLED;
     if (item->kind == WEIR__ITEM_NOTIFY)
         return WEIR_OK;
-    return atomic_load(&cuda_of(st)->lost) ? WEIR_EDEVICE : st->failure;
+    if (!st->failure && lost(st)) {
+        say_lost(st);
+        return WEIR_EDEVICE;
+    }
+    return st->failure;
 }
 
 static weir__item *peek(weir__cuda_stream *st, bool *closing) {
@@ -227,14 +250,6 @@ static void take(weir__cuda_stream *st, weir__item *item) {
     st->last = item;
 }
 
-static void keep_failure(weir__cuda_stream *st, int status) {
-    st->failure = status;
-    lock(st);
-    snprintf(st->base.why, sizeof st->base.why, "%s", st->queue.why);
-    unlock(st);
-    *st->queue.why = 0;
-}
-
 /* One item of the queue; false: its turn has not come. */
 static bool step(weir__cuda_stream *st, weir__item *item) {
     bool later = false;
@@ -265,8 +280,12 @@ static void rest(weir__cuda_stream *st) {
     bool some = st->issued != NULL;
     mark(st);
     end_reached(st);
+    if (some && lost(st))
+        settle(st);
     if (some && !st->issued)
         return;
+    if (lost(st))
+        weir__stream_tell_lost(&st->base);
     if (poll(&p, 1, some ? LOOK_MS : -1) == 0)
         look(st);
     ssize_t ignored = read(st->wake, &n, sizeof n);
@@ -346,17 +365,18 @@ int weir__cuda_stream_open(weir__device *d, const char *name, weir__stream **out
         return weir_fail(error, WEIR_ENOMEM, "device cuda: no memory for stream %s", name);
     st->base.device = d;
     st->queue.device = c;
+    if (!weir__threads_enter(&c->threads)) {
+        weir__free(d->system, st);
+        return weir_fail(error, WEIR_EDEVICE, "device cuda: it is lost, and takes no stream %s", name);
+    }
     int code = make(c, st, error);
+    int failure = code ? 0 : weir__thread_start(&st->base.thread, name, stream_main, st);
+    if (failure)
+        code = weir_fail(error, WEIR_EIO, "device cuda: no thread for stream %s: error %d", name, failure);
     if (code) {
         unmake(st);
-        return code;
-    }
-    weir__threads_enter(&c->threads);
-    int failure = weir__thread_start(&st->base.thread, name, stream_main, st);
-    if (failure) {
         weir__threads_drop(&c->threads);
-        unmake(st);
-        return weir_fail(error, WEIR_EIO, "device cuda: no thread for stream %s: error %d", name, failure);
+        return code;
     }
     *out = &st->base;
     return WEIR_OK;

@@ -34,7 +34,7 @@ end
 -- What a request calls, of all that the binding has; the first test sees that there is nothing else.
 local called = {
   "cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease",
-  "cuCtxSetCurrent", "cuCtxGetCurrent", "cuMemGetInfo", "cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemFreeHost", "cuMemcpyHtoDAsync",
+  "cuCtxSetCurrent", "cuCtxGetCurrent", "cuMemGetInfo", "cuMemAlloc", "cuMemFree", "cuMemHostRegister", "cuMemHostUnregister", "cuMemcpyHtoDAsync",
   "cuMemcpyDtoHAsync", "cuMemsetD8Async", "cuStreamCreate", "cuStreamDestroy", "cuStreamSynchronize", "cuStreamWaitEvent", "cuEventCreate",
   "cuEventDestroy", "cuEventRecord", "cuLaunchHostFunc", "cuModuleLoadData", "cuModuleUnload", "cuModuleGetFunction", "cuLaunchKernel",
   "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiate", "cuGraphLaunch", "cuGraphExecDestroy", "cuGraphDestroy",

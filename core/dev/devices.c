@@ -1,0 +1,296 @@
+/* devices.c: the devices of a system: one is found by its name or made, on a thread of its own where a driver takes its time, and made anew when it is lost; and their
+ * end. Knows no work. */
+#include "private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ATTACHED "devices"
+
+/* What a system has made so far. */
+typedef struct devices {
+    weir_system *system;
+    pthread_mutex_t lock;    /* the list; held for a few instructions */
+    weir__device *first;     /* devices stay until the system ends, lost ones too */
+    pthread_mutex_t making;  /* held while one is looked for and made, so while a driver is waited for */
+    weir__opening *openings; /* whose threads have not been joined; loop's thread */
+} devices;
+
+typedef struct wanted {
+    const weir__backend *backend;
+    unsigned index, threads;
+} wanted;
+
+struct weir__opening {
+    weir__opening *next;
+    devices *all;
+    wanted wanted;
+    pthread_t thread;
+    weir__notice *notice;
+    /* the thread's, until it has posted the notice */
+    weir__device *device;
+    int code;
+    weir_error *error;
+};
+
+static const weir__backend *const backends[] = {&weir__cpu_backend, &weir__cuda_backend};
+
+/* ---- the devices of a system ---- */
+
+static weir__device *first_of(devices *all) {
+    if (!all)
+        return NULL;
+    pthread_mutex_lock(&all->lock);
+    weir__device *d = all->first;
+    pthread_mutex_unlock(&all->lock);
+    return d;
+}
+
+static void quarantine(void *data, weir_address owner) {
+    for (weir__device *d = first_of(data); d; d = d->next)
+        weir__streams_quarantine(d, owner);
+}
+
+static void opening_free(weir__opening *o) {
+    weir_error_free(o->error);
+    weir__free(o->all->system, o);
+}
+
+/* False: a driver has not come back. */
+static bool join_openings(devices *all) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += WEIR_DRAIN_NS / 1000000000;
+    for (weir__opening *o; (o = all->openings);) {
+        if (pthread_clockjoin_np(o->thread, NULL, CLOCK_MONOTONIC, &until))
+            return false;
+        all->openings = o->next;
+        opening_free(o);
+    }
+    return true;
+}
+
+/* What is left behind is still listed. */
+static void close_devices(weir_system *s, void *data) {
+    devices *all = data;
+    weir__device **at = &all->first;
+    if (!join_openings(all)) {
+        weir__leave_behind(s, "a device that is being made was left behind: its driver does not come back");
+        return;
+    }
+    for (weir__device *d; (d = *at);) {
+        weir__device *next = d->next;
+        if (d->table->close(d))
+            *at = next;
+        else
+            at = &d->next;
+    }
+    if (all->first)
+        return;
+    weir__set_quarantine(s, NULL, NULL);
+    pthread_mutex_destroy(&all->making);
+    pthread_mutex_destroy(&all->lock);
+    weir__free(s, all);
+}
+
+/* NULL: no memory. */
+static devices *devices_of(weir_system *s) {
+    devices *all = weir__attached(s, ATTACHED);
+    if (all)
+        return all;
+    all = weir__alloc(s, sizeof *all);
+    if (!all || weir__attach(s, ATTACHED, all, close_devices)) {
+        weir__free(s, all);
+        return NULL;
+    }
+    all->system = s;
+    pthread_mutex_init(&all->lock, NULL);
+    pthread_mutex_init(&all->making, NULL);
+    weir__set_quarantine(s, quarantine, all);
+    return all;
+}
+
+static weir__device *find(devices *all, const wanted *w) {
+    pthread_mutex_lock(&all->lock);
+    weir__device *d = all->first;
+    while (d && (d->backend != w->backend || d->index != w->index || d->retired))
+        d = d->next;
+    pthread_mutex_unlock(&all->lock);
+    return d;
+}
+
+static void add(devices *all, weir__device *d, const wanted *w) {
+    d->backend = w->backend;
+    d->index = w->index;
+    if (w->backend->many)
+        snprintf(d->name, sizeof d->name, "%s:%u", w->backend->name, w->index);
+    else
+        snprintf(d->name, sizeof d->name, "%s", w->backend->name);
+    pthread_mutex_lock(&all->lock);
+    d->next = all->first;
+    all->first = d;
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* ---- names ---- */
+
+/* "cuda" is the first of them, "cuda:0". False: no backend of this name. */
+static bool parse(const char *name, wanted *w) {
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        size_t n = strlen(backends[i]->name);
+        int used = 0;
+        if (strncmp(name, backends[i]->name, n) != 0)
+            continue;
+        w->backend = backends[i];
+        w->index = 0;
+        if (!name[n])
+            return true;
+        return backends[i]->many && sscanf(name + n, ":%3u%n", &w->index, &used) == 1 && !name[n + (size_t)used];
+    }
+    return false;
+}
+
+static int no_such_device(const char *name, weir_error **error) {
+    char shown[64], known[128] = "";
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", backends[i]->name);
+    snprintf(shown, sizeof shown, "%s", name);
+    return weir_fail(error, WEIR_EINVAL, "device \"%s\": there is none of this name (there are %s)", shown, known);
+}
+
+static int read_wanted(const char *name, unsigned threads, wanted *w, weir_error **error) {
+    if (!parse(name ? name : "cpu", w))
+        return no_such_device(name, error);
+    if (threads > WEIR_MAX_THREADS)
+        return weir_fail(error, WEIR_EINVAL, "device %s: %u threads wanted, at most %d", w->backend->name, threads, WEIR_MAX_THREADS);
+    w->threads = threads;
+    return WEIR_OK;
+}
+
+/* ---- opening ---- */
+
+/* It is there already: whether as it is wanted. */
+static int as_wanted(const weir__device *d, const wanted *w, weir_error **error) {
+    if (d->backend->threads && w->threads && w->threads != d->threads)
+        return weir_fail(error, WEIR_EBUSY, "device %s: made with %u threads, %u wanted", d->name, d->threads, w->threads);
+    return WEIR_OK;
+}
+
+/* patience: ns to wait for the streams of one that is lost. */
+static int retire(devices *all, weir__device *d, int64_t patience, weir_error **error) {
+    if (!d->table->retire(d, patience))
+        return weir_fail(error, WEIR_EDEVICE, "device %s is lost (%s), and its streams have not ended", d->name, weir__device_lost(d));
+    pthread_mutex_lock(&all->lock);
+    d->retired = true;
+    pthread_mutex_unlock(&all->lock);
+    return WEIR_OK;
+}
+
+/* all->making is held. */
+static int find_or_make(devices *all, const wanted *w, int64_t patience, weir__device **out, weir_error **error) {
+    weir__device *d = find(all, w);
+    int code = WEIR_OK;
+    if (d && !weir__device_lost(d)) {
+        *out = d;
+        return as_wanted(d, w, error);
+    }
+    if (d)
+        code = retire(all, d, patience, error);
+    if (!code)
+        code = w->backend->make(all->system, w->index, w->threads, &d, error);
+    if (code)
+        return code;
+    add(all, d, w);
+    *out = d;
+    return WEIR_OK;
+}
+
+static int open_wanted(devices *all, const wanted *w, int64_t patience, weir__device **out, weir_error **error) {
+    pthread_mutex_lock(&all->making);
+    int code = find_or_make(all, w, patience, out, error);
+    pthread_mutex_unlock(&all->making);
+    return code;
+}
+
+int weir__device_open(weir_system *s, const char *name, unsigned threads, weir__device **out, weir_error **error) {
+    wanted w;
+    int code = read_wanted(name, threads, &w, error);
+    if (code)
+        return code;
+    devices *all = devices_of(s);
+    return all ? open_wanted(all, &w, 0, out, error) : weir_fail(error, WEIR_ENOMEM, "device %s: no memory", w.backend->name);
+}
+
+static void *opening_main(void *data) {
+    weir__opening *o = data;
+    o->code = open_wanted(o->all, &o->wanted, WEIR_DRAIN_NS, &o->device, &o->error);
+    weir__notice_post(o->notice);
+    return NULL;
+}
+
+static int start_thread(devices *all, const wanted *w, weir_address who, weir_verb verb, weir__opening **out, weir_error **error) {
+    weir__opening *o = weir__alloc(all->system, sizeof *o);
+    weir__notice *n = o ? weir__notice_new(all->system, who, who, verb, NULL) : NULL;
+    if (!n) {
+        weir__free(all->system, o);
+        return weir_fail(error, WEIR_ENOMEM, "device %s: no memory", w->backend->name);
+    }
+    *o = (weir__opening){.next = all->openings, .all = all, .wanted = *w, .notice = n};
+    int failure = weir__thread_start(&o->thread, "device", opening_main, o);
+    if (failure) {
+        weir__notice_free(n);
+        weir__free(all->system, o);
+        return weir_fail(error, WEIR_EIO, "device %s: no thread to make it: error %d", w->backend->name, failure);
+    }
+    all->openings = o;
+    *out = o;
+    return WEIR_OK;
+}
+
+int weir__device_open_start(weir_system *s, const char *name, unsigned threads, weir_address who, weir_verb verb, weir__device **device,
+                            weir__opening **opening, weir_error **error) {
+    wanted w;
+    int code = read_wanted(name, threads, &w, error);
+    if (code)
+        return code;
+    devices *all = devices_of(s);
+    if (!all)
+        return weir_fail(error, WEIR_ENOMEM, "device %s: no memory", w.backend->name);
+    if (!w.backend->slow || weir__system_inline(s))
+        return open_wanted(all, &w, 0, device, error);
+    weir__device *d = find(all, &w);
+    if (!d || weir__device_lost(d))
+        return start_thread(all, &w, who, verb, opening, error);
+    *device = d;
+    return as_wanted(d, &w, error);
+}
+
+int weir__device_open_end(weir__opening *o, weir__device **out, weir_error **error) {
+    pthread_join(o->thread, NULL); /* which has posted its notice, the last that it does */
+    weir__opening **at = &o->all->openings;
+    while (*at != o)
+        at = &(*at)->next;
+    *at = o->next;
+    int code = o->code;
+    if (!code)
+        *out = o->device;
+    if (error) {
+        *error = o->error;
+        o->error = NULL;
+    }
+    opening_free(o);
+    return code;
+}
+
+/* ---- listing ---- */
+
+void weir__devices(weir_system *s, weir__device_fn *fn, void *data) {
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        backends[i]->list(s, fn, data);
+}
+
+void weir__streams(weir_system *s, void (*fn)(void *data, const weir__stream_info *info), void *data) {
+    devices *all = weir__attached(s, ATTACHED);
+    for (weir__device *d = first_of(all); d; d = d->next)
+        weir__device_streams(d, fn, data);
+}
