@@ -26,46 +26,13 @@ static string library_path() {
     return self.substr(0, self.rfind('/') + 1) + "libcuemu_kernels.so";
 }
 
-static const uint32_t fatbin_magic = 0xba55ed50;
-enum { IMAGE_PTX = 1, IMAGE_CUBIN = 2, PACKED = 0xa000 /* by lz4 or zstd */ };
-
-template <class T> static T get(const uint8_t *p) {
-    T v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-// The newest code for this device of those in a fatbin: fills the cubin. usable: something would run, read or not.
-static bool read_fatbin(const uint8_t *p, Cubin &out, bool *usable) {
-    const uint64_t from = get<uint16_t>(p + 6), end = from + get<uint64_t>(p + 8);
-    const uint32_t cc = (uint32_t)emu.cc;
-    uint32_t best = 0;
-    for (uint64_t at = from; at + 64 <= end;) {
-        const uint16_t kind = get<uint16_t>(p + at);
-        const uint32_t header = get<uint32_t>(p + at + 4), arch = get<uint32_t>(p + at + 28);
-        const uint64_t size = get<uint64_t>(p + at + 8);
-        const bool packed = get<uint64_t>(p + at + 40) & PACKED;
-        *usable = *usable || (kind == IMAGE_PTX && arch <= cc);
-        if (kind == IMAGE_CUBIN && arch / 10 == cc / 10 && arch <= cc && arch > best) {
-            *usable = true;
-            out.clear();
-            if (!packed && parse_cubin(p + at + header, size, out))
-                best = arch;
-        }
-        if (header == 0 || size > end - at)
-            break;
-        at += header + size;
-    }
-    return best != 0;
-}
-
+// Of an image in memory no size is known but what it says itself.
 static int read_image(CUmodule m, const uint8_t *p) {
-    bool usable = false;
-    if (get<uint32_t>(p) == fatbin_magic)
-        m->parsed = read_fatbin(p, m->cubin, &usable);
-    else if (!memcmp(p, "CUEMU", 5))
-        usable = true;
-    else
+    const uint64_t size = fatbin_size(p);
+    bool usable = memcmp(p, "CUEMU", 5) == 0;
+    if (size)
+        m->parsed = parse_fatbin(p, size, (unsigned)emu.cc, m->cubin, &usable);
+    else if (!usable)
         return misuse(CUDA_ERROR_INVALID_IMAGE, "bad argument", "cuModuleLoadData of what is no fatbin");
     return usable ? 0 : fail(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image has no code for sm_" + std::to_string(emu.cc));
 }

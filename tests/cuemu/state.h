@@ -2,6 +2,7 @@
 // stream's thread without it. Knows kernels only through simt.h.
 #pragma once
 #include "core/dev/cuda/abi.h"
+#include "cubin.h"
 #include "cuemu_ctl.h"
 #include "sanitizer.h"
 #include "simt.h"
@@ -145,15 +146,6 @@ struct CUgraphExec_st {
     ~CUgraphExec_st();
 };
 
-struct Parameter {
-    size_t offset, size;
-};
-struct Resources { // of a kernel in a cubin
-    int registers = 0, local = 0, shared = 0, max_threads = 0;
-    std::vector<Parameter> parameters;
-};
-typedef std::map<string, Resources> Cubin;
-
 struct CUfunc_st {
     const cuemu_kernel *kernel;
     Resources resources;
@@ -262,5 +254,4 @@ Node make_node(Kind kind, const char *name);
 
 uint64_t sum_bytes(const void *p, size_t n);                                                  // work.cpp
 int set_kernel(Node &n, CUfunction f, dim3 grid, dim3 block, unsigned shared, void **params); // launch.cpp
-bool parse_cubin(const uint8_t *image, size_t size, Cubin &out);                              // cubin.cpp
 int shared_limit();                                                                           // device.cpp
