@@ -1,3 +1,3 @@
 # Another number of threads is not looked at.
-# file: core/dev/device.c
-s/if \(d && backend->threads && threads && threads != d->threads\)/if (0)/
+# file: core/dev/devices.c
+s/if \(d->backend->threads && w->threads && w->threads != d->threads\)/if (0)/
