@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "../core/dev/measure.h"
 #include "bench/bench.h"
 #include "binding.h"
 
@@ -203,8 +204,38 @@ static int rate(lua_State *L) {
     return 1;
 }
 
+/* core.bench_device(name, bytes, rounds) -> {copy, upload, download, launch, replay, work, sending, both}: bytes per second and ns (core/dev/measure.h) */
+static int bench_device(lua_State *L) {
+    const char *name = luaL_checkstring(L, 1);
+    double bytes = luaL_checknumber(L, 2);
+    int rounds = (int)luaL_checkinteger(L, 3);
+    weir__measures m;
+    weir_system *s = NULL;
+    weir_error *error = NULL;
+    int code = weir_system_new(NULL, &s, &error);
+    if (!code)
+        code = weir__device_measure(s, name, (size_t)bytes, rounds, &m, &error);
+    weir_system_free(s);
+    if (code)
+        return raise_error(L, error);
+    const struct {
+        const char *name;
+        double value;
+    } figures[] = {{"copy", m.copy},     {"upload", m.upload}, {"download", m.download}, {"launch", m.launch},
+                   {"replay", m.replay}, {"work", m.work},     {"sending", m.sending},   {"both", m.both}};
+    lua_createtable(L, 0, 8);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        set_number(L, figures[i].name, figures[i].value);
+    return 1;
+}
+
 void open_bench(lua_State *L, binding *b) {
-    static const luaL_Reg functions[] = {{"bandwidth", bandwidth}, {"bench_kinds", kinds}, {"bench_run", run_bench},
-                                         {"bench_rates", rates},   {"bench_rate", rate},   {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"bandwidth", bandwidth},
+                                         {"bench_kinds", kinds},
+                                         {"bench_run", run_bench},
+                                         {"bench_rates", rates},
+                                         {"bench_rate", rate},
+                                         {"bench_device", bench_device},
+                                         {NULL, NULL}};
     binding_register(L, b, functions);
 }

@@ -5,9 +5,9 @@ local quote = require "weir.shell".quote
 local weir = require "weir"
 
 local bench = {
-  summary = "measure a model (also against llama-bench programs), actors, the loop, or tokenisers",
+  summary = "measure a model (also against llama-bench programs), actors, the loop, tokenisers, or a device",
   usage = "model MODEL... [--vs LLAMA-BENCH]... [--threads 1,2] [--runs 5] | actors [NAME...] [--small] [--lang c|lua] [--workers N]" ..
-    " | loop MODEL [--threads N] | tokenize [VOCABULARY...] [--small]",
+    " | loop MODEL [--threads N] | tokenize [VOCABULARY...] [--small] | device [MODEL] [--device NAME] [--small] [--json]",
   help = [[
 weir bench model measures prefill (512 tokens) and decode (128 tokens), and what a process needs that
 loads the model and runs one token: time and memory. With --vs it runs that llama-bench on the same
@@ -16,13 +16,16 @@ benchmarks of the Savina suite in C and in Lua, checks what they come to, and me
 messages, calls and switches cost ("rates"); spawntree needs 1.1 GB. weir bench loop measures how
 late a 5 ms timer is while a long prefill runs, and what ten idle seconds cost. weir bench tokenize
 measures how long texts of 1, 2 and 4 MB of the hard kinds take (default: the vocabularies of the
-reference folder, WEIR_REFERENCE or ../shared).]],
+reference folder, WEIR_REFERENCE or ../shared). weir bench device measures a device: copies, the time
+from one small kernel to the next, copies beside kernels, and the decoding of a model beside these.]],
   positional = {"WHAT", "[MODEL or NAME...]"},
   options = {
     {flags = "--vs", type = "string", value = "PATH", text = "a llama-bench to compare with, also with arguments (\"PATH -rtr 1\"); may be repeated", many = true},
     {flags = "--threads", type = "counts", text = "numbers of threads to measure (default: the processors)"},
+    {flags = "--device", type = "string", value = "NAME", text = "device: what is measured (default: cpu)"},
     {flags = "--runs", type = "positive", text = "runs of each; the median and the best are printed (default: 5)", default = 5},
-    {flags = "--small", type = "flag", text = "actors: small parameters instead of the suite's; tokenize: a sixteenth of the texts"},
+    {flags = "--small", type = "flag", text = "actors: small parameters instead of the suite's; tokenize: a sixteenth of the texts; device: little work"},
+    {flags = "--json", type = "flag", text = "device: print JSON"},
     {flags = "--lang", type = "c|lua", text = "actors: only those in this language"},
     {flags = "--workers", type = "count", text = "actors: spread those in C over so many worker loops (default: 0)"},
     {flags = "--child", type = "speed|start", text = "one run, as JSON (used by bench itself)"},
@@ -273,7 +276,10 @@ function bench.run(o, program)
   if o[1] == "tokenize" then
     return require "weir.bench_tokenize".run({unpack(o, 2)}, o)
   end
-  args.fail "wanted: model MODEL..., actors [NAME...], loop MODEL, or tokenize [VOCABULARY...]"
+  if o[1] == "device" and not o[3] then
+    return require "weir.bench_device".run(o[2] and core.model_locate(o[2]), o)
+  end
+  args.fail "wanted: model MODEL..., actors [NAME...], loop MODEL, tokenize [VOCABULARY...], or device [MODEL]"
 end
 
 return bench
