@@ -18,6 +18,7 @@ static void end_failed(weir_actor *self, weir__pass *p) {
     weir__stepper *s = weir_state(self);
     p->phase = WEIR__ABORT;
     if (p->transaction) {
+        s->generation = 0; /* its copy of the base pointers may not have arrived: the next pass is granted all of them again */
         p->transaction = false;
         weir_body *b = p->lease >= 0 ? weir_pack(s->system, "i", p->lease) : weir_pack(s->system, "n");
         if (!weir_call(self, s->options.policy, s->abort, b, 0, on_aborted, p, NULL))
