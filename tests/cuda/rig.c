@@ -1,6 +1,8 @@
 /* rig.c: see rig.h. */
 #include "rig.h"
 
+#include "../../core/model/gguf.h"
+
 #include <dlfcn.h>
 
 /* ---- system and device ---- */
@@ -101,6 +103,71 @@ void rig_unload(rig *r) {
     r->blobs = NULL;
     r->logits = NULL;
     r->checkpoint = NULL;
+}
+
+/* ---- a narrow model ---- */
+
+enum { WIDTH = 32, HEADS = 2, KV_WIDTH = 16, FFN = 64, VOCAB = 64, CONTEXT = 512 };
+
+static const struct {
+    const char *name;
+    int64_t k, n; /* n 0: a vector */
+} tensors[] = {
+    {"token_embd.weight", WIDTH, VOCAB},        {"output_norm.weight", WIDTH, 0},         {"blk.0.attn_norm.weight", WIDTH, 0},
+    {"blk.0.attn_q.weight", WIDTH, WIDTH},      {"blk.0.attn_k.weight", WIDTH, KV_WIDTH}, {"blk.0.attn_v.weight", WIDTH, KV_WIDTH},
+    {"blk.0.attn_output.weight", WIDTH, WIDTH}, {"blk.0.ffn_norm.weight", WIDTH, 0},      {"blk.0.ffn_gate.weight", WIDTH, FFN},
+    {"blk.0.ffn_up.weight", WIDTH, FFN},        {"blk.0.ffn_down.weight", FFN, WIDTH}};
+
+static void put_keys(weir__gguf_writer *w) {
+    weir__gguf_put_string(w, "general.architecture", "llama");
+    weir__gguf_put_u32(w, "llama.block_count", 1);
+    weir__gguf_put_u32(w, "llama.embedding_length", WIDTH);
+    weir__gguf_put_u32(w, "llama.feed_forward_length", FFN);
+    weir__gguf_put_u32(w, "llama.attention.head_count", HEADS);
+    weir__gguf_put_u32(w, "llama.attention.head_count_kv", HEADS * KV_WIDTH / WIDTH);
+    weir__gguf_put_u32(w, "llama.context_length", CONTEXT);
+    weir__gguf_put_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+}
+
+static void write_narrow(weir_system *s, const char *path) {
+    weir__gguf_writer *w = NULL;
+    size_t count = 0;
+    uint32_t random = 1;
+    assert_int_equal(weir__gguf_create(s, path, &w, NULL), WEIR_OK);
+    put_keys(w);
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        int64_t dims[2] = {tensors[i].k, tensors[i].n};
+        weir__gguf_put_tensor(w, tensors[i].name, WEIR_F32, dims[1] ? 2 : 1, dims);
+        count += (size_t)(dims[0] * (dims[1] ? dims[1] : 1));
+    }
+    float *values = malloc(count * sizeof *values);
+    for (size_t i = 0; i < count; i++) {
+        random = random * 1664525 + 1013904223;
+        values[i] = (float)(random >> 8) / (1 << 24) - 0.5f;
+    }
+    assert_int_equal(weir__gguf_put_data(w, values, count * sizeof *values, NULL), WEIR_OK);
+    free(values);
+    assert_int_equal(weir__gguf_finish(w, NULL), WEIR_OK);
+}
+
+static char narrow[] = "/tmp/weir-test-XXXXXX.gguf";
+
+static void remove_narrow(void) {
+    unlink(narrow);
+}
+
+const char *rig_narrow(void) {
+    static bool made;
+    weir_system *s = NULL;
+    if (made)
+        return narrow;
+    close(mkstemps(narrow, 5));
+    atexit(remove_narrow);
+    made = true;
+    assert_int_equal(weir_system_new(NULL, &s, NULL), WEIR_OK);
+    write_narrow(s, narrow);
+    weir_system_free(s);
+    return narrow;
 }
 
 /* ---- passes ---- */

@@ -9,6 +9,8 @@
 #include "../cuemu/cuemu_ctl.h"
 
 #define RIG_LLAMA WEIR_TEST_DATA "/families/llama/model.gguf"
+/* The path of a file with a llama of one narrow layer, made for this process: for tests in which many passes run. */
+const char *rig_narrow(void);
 
 typedef struct rig {
     dev_test t;

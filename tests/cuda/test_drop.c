@@ -8,7 +8,7 @@ static const weir__forward_options options = {.tile = 32, .context = 64};
 /* ---- what the driver has given and got back ---- */
 
 static const char *const pairs[][2] = {
-    {"cuMemAlloc", "cuMemFree"},         {"cuMemHostRegister", "cuMemHostUnregister"},          {"cuStreamCreate", "cuStreamDestroy"},
+    {"cuMemAlloc", "cuMemFree"},         {"cuMemHostRegister", "cuMemHostUnregister"}, {"cuStreamCreate", "cuStreamDestroy"},
     {"cuEventCreate", "cuEventDestroy"}, {"cuGraphInstantiate", "cuGraphExecDestroy"}, {"cuStreamEndCapture", "cuGraphDestroy"},
     {"cublasCreate", "cublasDestroy"}};
 enum { PAIRS = sizeof pairs / sizeof *pairs };
@@ -114,7 +114,7 @@ static void a_list_and_its_buffers_are_dropped_in_every_order(void **state) {
 
 static void run_model(dev_gate *gate) {
     rig_open(&r);
-    rig_load(&r, RIG_LLAMA, &options);
+    rig_load(&r, rig_narrow(), &options);
     for (int i = 0; i < 2; i++)
         assert_int_equal(rig_pass(&r, i, 1, 1), WEIR_OK);
     assert_int_equal(r.c->graph_count, 1);
@@ -164,7 +164,7 @@ static void a_model_follows_another_in_its_memory(void **state) {
     rig_open(&r);
     float first = 0;
     for (int i = 0; i < 3; i++) {
-        rig_load(&r, RIG_LLAMA, &options);
+        rig_load(&r, rig_narrow(), &options);
         for (int k = 0; k < 3; k++)
             assert_int_equal(rig_pass(&r, 0, 2, 1), WEIR_OK);
         if (i == 0)
@@ -192,7 +192,7 @@ static void a_device_ends_with_graphs_in_its_cache(void **state) {
     (void)state;
     rig_open(&r);
     assert_int_equal(weir__attach(r.t.s, "a model", &r, unload), WEIR_OK); /* closed before the device, whose streams are open */
-    rig_load(&r, RIG_LLAMA, &options);
+    rig_load(&r, rig_narrow(), &options);
     for (int i = 0; i < 3; i++)
         assert_int_equal(rig_pass(&r, i, 1, 1), WEIR_OK);
     assert_int_equal(r.c->graph_count, 1);

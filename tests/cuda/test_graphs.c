@@ -9,7 +9,7 @@ static const weir__forward_options options = {.tile = 64, .context = 512};
 
 static void open_loaded(void) {
     rig_open(&r);
-    rig_load(&r, RIG_LLAMA, &options);
+    rig_load(&r, rig_narrow(), &options);
 }
 
 static void close_clean(void) {
@@ -56,6 +56,7 @@ static void replayed_steps_give_the_bits_of_launched_ones(void **state) {
     (void)state;
     open_loaded();
     check_steps(0, 1, 1);
+    check_steps(0, 4, 1);
     check_steps(0, 4, 2);
     check_steps(300, 1, 1); /* two splits of attention */
     check_steps(0, 17, 1);  /* products by cuBLAS */
@@ -127,7 +128,7 @@ static void a_launch_that_fails_in_a_capture_leaves_stream_and_cache_usable(void
     long before = calls("cuLaunchKernel");
     assert_int_equal(rig_pass(&r, 0, 1, 1), WEIR_OK);
     int n = (int)(calls("cuLaunchKernel") - before);
-    assert_true(n > 20);
+    assert_true(n > 10);
     fails_in_capture("cuLaunchKernel", 1, 2);
     fails_in_capture("cuLaunchKernel", n / 2, 3);
     fails_in_capture("cuLaunchKernel", n, 4);
