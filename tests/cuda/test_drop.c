@@ -110,6 +110,23 @@ static void a_list_and_its_buffers_are_dropped_in_every_order(void **state) {
     must_be_returned();
 }
 
+/* ---- memory that no work has used ---- */
+
+static void memory_is_not_given_back_while_it_is_zeroed(void **state) {
+    weir__buffer *b = NULL, *other = NULL;
+    (void)state;
+    rig_open(&r);
+    EMU(cuemu_set)("lazy", 1);
+    assert_int_equal(weir__buffer_new(r.t.d, 4096, "unused", &b, NULL), WEIR_OK);
+    weir__buffer_unref(b);
+    r.c->device_pool.budget = r.c->device_pool.used_bytes + 8192; /* what is kept must go for this one */
+    assert_int_equal(weir__buffer_new(r.t.d, 8192, "another", &other, NULL), WEIR_OK);
+    weir__buffer_unref(other);
+    rig_close(&r);
+    EMU(cuemu_set)("lazy", 0);
+    must_be_returned();
+}
+
 /* ---- a model ---- */
 
 static void run_model(dev_gate *gate) {
@@ -203,8 +220,11 @@ static void a_device_ends_with_graphs_in_its_cache(void **state) {
 
 #define T(name) cmocka_unit_test_setup(name, begin)
 int main(void) {
-    const struct CMUnitTest tests[] = {T(a_list_and_its_buffers_are_dropped_in_every_order), T(a_model_is_dropped_while_its_pass_runs),
+    const struct CMUnitTest tests[] = {T(a_list_and_its_buffers_are_dropped_in_every_order),
+                                       T(memory_is_not_given_back_while_it_is_zeroed),
+                                       T(a_model_is_dropped_while_its_pass_runs),
                                        T(a_model_is_dropped_after_its_stream_is_closed_under_a_pass),
-                                       T(a_model_follows_another_in_its_memory), T(a_device_ends_with_graphs_in_its_cache)};
+                                       T(a_model_follows_another_in_its_memory),
+                                       T(a_device_ends_with_graphs_in_its_cache)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

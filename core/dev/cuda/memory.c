@@ -103,7 +103,16 @@ CUresult weir__cuda_memory_order(weir__cuda *c, CUstream stream, uint64_t *seen)
 
 /* ---- the pools; c->memory is held ---- */
 
+/* What was never used may be in the midst of being zeroed. */
+static void end_clearing(weir__cuda *c) {
+    weir__cuda_scope scope = weir__cuda_enter(c);
+    c->driver.StreamSynchronize(c->clearing);
+    weir__cuda_leave(c, scope);
+}
+
 static void trim(weir__cuda *c, weir__cuda_pool *pool) {
+    if (pool->free && !pool->host && !c->gone)
+        end_clearing(c);
     for (weir__cuda_block *b; (b = pool->free);) {
         pool->free = b->next;
         pool->free_bytes -= b->bytes;
