@@ -172,7 +172,7 @@ typedef struct weir__device_table {
     size_t (*sample_workspace)(const weir__device *d, int32_t rows, int32_t vocab);
     /* The name of what a sample asks for and this device cannot do; NULL: it can. */
     const char *(*check_sample)(const weir_sample *s);
-    /* Finds the entry point for these arguments, or returns a static text that says why this shape has none. */
+    /* Finds the entry point for these arguments, or returns a text, valid until the next call, that says why there is none. */
     const char *(*bind)(weir__device *d, enum weir_kernel kernel, const void *args, weir__entry **entry);
     /* Counts an entry point once more, once less; NULL: entry points are not counted. Any thread. */
     void (*entry_ref)(weir__entry *entry);

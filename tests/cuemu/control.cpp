@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <unistd.h>
 
 State &emu = *new State;
 thread_local bool in_host_function;
@@ -93,6 +94,11 @@ static bool capture_forbids() {
 }
 
 int Call::enter(Needs needs) {
+    if (emu.call_us) {
+        lock.unlock();
+        usleep((unsigned)emu.call_us);
+        lock.lock();
+    }
     const int fault = count_and_fault(name);
     if (fault && needs < RELEASE)
         return fault;
@@ -119,6 +125,8 @@ static bool set_value(const string &key, long value) {
         emu.lazy = value;
     else if (key == "jitter_us")
         emu.jitter_us = value;
+    else if (key == "call_us")
+        emu.call_us = value;
     else if (key == "seed")
         emu.seed = value;
     else if (key == "reverse")
@@ -138,7 +146,8 @@ static void read_faults(const char *text) {
         rest = comma == string::npos ? "" : rest.substr(comma + 1);
         int code = CUDA_ERROR_UNKNOWN, nth = 1;
         size_t colon = one.find(':');
-        if (colon != string::npos && (one.compare(0, colon, "exec") == 0 || one.compare(0, colon, "launch") == 0) &&
+        const string head = one.substr(0, colon);
+        if (colon != string::npos && (head == "exec" || head == "launch" || head == "function") &&
             one.find(':', colon + 1) != string::npos && !strchr("0123456789", one[colon + 1]))
             colon = one.find(':', colon + 1); // the key has a colon of its own
         if (colon == string::npos || sscanf(one.c_str() + colon + 1, "%d:%d", &nth, &code) < 1 || nth < 1)
@@ -149,8 +158,9 @@ static void read_faults(const char *text) {
 }
 
 void read_environment() {
-    static const char *const names[][2] = {{"CUEMU_MEMORY", "memory"}, {"CUEMU_LAZY", "lazy"},       {"CUEMU_JITTER_US", "jitter_us"},
-                                           {"CUEMU_SEED", "seed"},     {"CUEMU_REVERSE", "reverse"}, {"CUEMU_CC", "cc"}};
+    static const char *const names[][2] = {{"CUEMU_MEMORY", "memory"},  {"CUEMU_LAZY", "lazy"},       {"CUEMU_JITTER_US", "jitter_us"},
+                                           {"CUEMU_SEED", "seed"},      {"CUEMU_REVERSE", "reverse"}, {"CUEMU_CC", "cc"},
+                                           {"CUEMU_CALL_US", "call_us"}};
     for (auto &n : names)
         if (const char *value = getenv(n[0]))
             set_value(n[1], strtol(value, nullptr, 0));

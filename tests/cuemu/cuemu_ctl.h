@@ -10,11 +10,11 @@ struct CUstream_st;
 extern "C" {
 #endif
 
-/* Settings, as in the environment (README.md): "memory", "lazy", "jitter_us", "seed", "reverse", "cc". False: no such key. */
+/* Settings, as in the environment (README.md): "memory", "lazy", "jitter_us", "call_us", "seed", "reverse", "cc". False: no such key. */
 int cuemu_set(const char *key, long value);
 
 /* The nth call from now on (1: the next) of `what` fails with code. what: a function's name; "alloc", "copy", "launch", "event", "stream", "graph",
- * "capture", "module": any function of that group; "any": any function; "launch:KERNEL": its launch is refused; "exec:KERNEL", "exec:copy", "exec:memset",
+ * "capture", "module": any function of that group; "any": any function; "function:KERNEL": its lookup fails; "launch:KERNEL": its launch is refused; "exec:KERNEL", "exec:copy", "exec:memset",
  * "exec:host": fails when it runs, asynchronously; "device": from that call on the device is lost and every function returns code, until the context is
  * reset. nth 0 takes the fault back. */
 void cuemu_fail(const char *what, int nth, int code);

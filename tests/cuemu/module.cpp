@@ -79,6 +79,8 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *out, CUmodule m, const char *nam
     ENTER(cuModuleGetFunction, CONTEXT);
     if (!emu.modules.count(m))
         return misuse(CUDA_ERROR_INVALID_HANDLE, "misuse", "a module that is not alive");
+    if (int code = take_fault(string("function:") + name))
+        return code;
     std::unique_ptr<CUfunc_st> &f = m->functions[name];
     if (!f) {
         const cuemu_kernel *k = find_kernel(name);

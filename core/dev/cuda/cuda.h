@@ -31,11 +31,12 @@ typedef struct weir__cuda {
     CUdevice device;
     CUcontext context;
     CUmodule module;
-    CUfunction functions[WEIR__CUDA_FUNCTIONS];
-    int capability; /* 10 * major + minor */
-    bool eager;     /* no graphs: WEIR_CUDA_GRAPHS=0 */
-    bool
-        gone; /* the device was lost and its context given back: no handle of the driver means anything. Under `memory` or `graphs`, set under both */
+    CUfunction functions[WEIR__CUDA_FUNCTIONS]; /* NULL: the image lacks it for this device */
+    int capability;                             /* 10 * major + minor */
+    char lacking[96];                           /* weir__cuda_kernels_check; loop's thread */
+    bool eager;                                 /* no graphs: WEIR_CUDA_GRAPHS=0 */
+    /* The device was lost and its context given back: no handle of the driver means anything. Under `memory` or `graphs`, set under both. */
+    bool gone;
 
     pthread_mutex_t memory; /* the pools; held during calls of the driver, the device's lock is taken inside of it at most */
     weir__cuda_pool device_pool, host_pool;
@@ -67,6 +68,14 @@ void weir__cuda_leave(weir__cuda *c, weir__cuda_scope scope);
 
 /* Whether a code means that the context is lost, which the driver then says of every call; notes it. */
 bool weir__cuda_note(weir__cuda *c, CUresult code);
+
+/* kernels.c */
+bool weir__cuda_image_is_there(void);              /* false: built without nvcc */
+void weir__cuda_image_text(char *to, size_t size); /* what is embedded, for people */
+/* The context is current. EUNSUPPORTED: nothing in the image runs on this device, or the driver refuses a kernel for another reason than its absence. */
+int weir__cuda_kernels_open(weir__cuda *c, unsigned index, weir_error **error);
+/* NULL, or which kernel of the op the image lacks: valid until the next call. */
+const char *weir__cuda_kernels_check(weir__cuda *c, const weir__cuda_op *op);
 
 /* memory.c: functions of the device's table */
 int weir__cuda_memory_init(weir__cuda *c, weir_error **error);

@@ -1,6 +1,5 @@
 /* device.c: the cuda device: opening the driver, the context and the kernels, its table of functions, and its end. Knows neither streams nor launches. */
 #include "cuda.h"
-#include "image.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,22 +28,6 @@ static int open_context(weir__cuda *c, unsigned index, weir_error **error) {
     return code ? driver_failed(code, "cuDevicePrimaryCtxRetain", index, error) : WEIR_OK;
 }
 
-static int open_kernels(weir__cuda *c, unsigned index, weir_error **error) {
-    CUresult code = c->driver.ModuleLoadData(&c->module, weir__cuda_image);
-    if (code && memcmp(weir__cuda_image, "CUEMU", 5) == 0)
-        return weir_fail(error, WEIR_EUNSUPPORTED, "device cuda:%u: this weir was built without nvcc and has no kernels for it", index);
-    if (code)
-        return weir_fail(error, WEIR_EUNSUPPORTED, "device cuda:%u: the kernels cannot be loaded to an sm_%d: %s", index, c->capability,
-                         weir__cuda_error_text(code));
-    for (int f = 0; f < WEIR__CUDA_FUNCTIONS; f++) {
-        code = c->driver.ModuleGetFunction(&c->functions[f], c->module, weir__cuda_signatures[f].name);
-        if (code)
-            return weir_fail(error, WEIR_EUNSUPPORTED, "device cuda:%u: kernel %s: %s", index, weir__cuda_signatures[f].name,
-                             weir__cuda_error_text(code));
-    }
-    return WEIR_OK;
-}
-
 static void describe(weir__cuda *c) {
     char name[40] = "";
     c->driver.DeviceGetName(name, sizeof name, c->device);
@@ -60,7 +43,7 @@ static int open_device(weir__cuda *c, unsigned index, weir_error **error) {
     CUresult current = c->driver.CtxSetCurrent(c->context);
     if (current)
         return driver_failed(current, "cuCtxSetCurrent", index, error);
-    code = open_kernels(c, index, error);
+    code = weir__cuda_kernels_open(c, index, error);
     if (code)
         return code;
     weir__cublas_open(&c->blas, why, sizeof why);
@@ -97,8 +80,11 @@ static void free_device(weir__cuda *c) {
 
 static const char *bind(weir__device *d, enum weir_kernel kernel, const void *args, weir__entry **entry) {
     weir__cuda_op *op = NULL;
-    const char *why = weir__cuda_bind(d->system, weir__cuda_of(d)->blas.library != NULL, kernel, args, &op);
-    *entry = (weir__entry *)op;
+    weir__cuda *c = weir__cuda_of(d);
+    const char *why = weir__cuda_bind(d->system, c->blas.library != NULL, kernel, args, &op);
+    if (!why && (why = weir__cuda_kernels_check(c, op)))
+        weir__cuda_op_unref(op);
+    *entry = why ? NULL : (weir__entry *)op;
     return why;
 }
 
@@ -257,12 +243,8 @@ static int make(weir_system *s, unsigned index, unsigned threads, weir__device *
 
 /* ---- listing ---- */
 
-static bool has_code(void) {
-    return memcmp(weir__cuda_image, "CUEMU", 5) != 0;
-}
-
 static void list_one(weir_system *s, const weir__cuda_driver *d, unsigned index, weir__device_fn *fn, void *data) {
-    char name[24], model[64] = "", detail[320];
+    char name[24], model[64] = "", detail[320], image[120];
     CUdevice device = 0;
     int major = 0, minor = 0;
     size_t memory = 0;
@@ -275,10 +257,10 @@ static void list_one(weir_system *s, const weir__cuda_driver *d, unsigned index,
     d->DeviceTotalMem(&memory, device);
     bool usable = make(s, index, 0, &made, &error) == WEIR_OK;
     int n = snprintf(detail, sizeof detail, "%s, sm_%d%d, %.1f GiB", model, major, minor, (double)memory / (1 << 30));
+    weir__cuda_image_text(image, sizeof image);
     if (usable)
-        snprintf(detail + n, sizeof detail - (size_t)n, ", products of many rows: %s, %.1f MB of kernels",
-                 weir__cuda_of(made)->blas.library ? "cuBLAS" : "own (there is no cuBLAS)",
-                 (double)(weir__cuda_image_end - weir__cuda_image) / 1e6);
+        snprintf(detail + n, sizeof detail - (size_t)n, ", products of many rows: %s, %s",
+                 weir__cuda_of(made)->blas.library ? "cuBLAS" : "own (there is no cuBLAS)", image);
     else
         snprintf(detail + n, sizeof detail - (size_t)n, ": %s", weir_error_text(error));
     snprintf(name, sizeof name, "cuda:%u", index);
@@ -290,11 +272,11 @@ static void list_one(weir_system *s, const weir__cuda_driver *d, unsigned index,
 
 static void list(weir_system *s, weir__device_fn *fn, void *data) {
     weir__cuda_driver d;
-    char why[160], text[256];
+    char why[160], text[320], image[120];
     int count = 0;
-    const char *without = has_code() ? "" : "; this weir was built without nvcc and has no kernels for it";
+    weir__cuda_image_text(image, sizeof image);
     if (!weir__cuda_driver_open(&d, why, sizeof why)) {
-        snprintf(text, sizeof text, "no driver: %s%s", why, without);
+        snprintf(text, sizeof text, "no driver: %s; %s", why, image);
         fn(data, "cuda", text, false);
         return;
     }
@@ -302,7 +284,7 @@ static void list(weir_system *s, weir__device_fn *fn, void *data) {
     if (!code)
         code = d.DeviceGetCount(&count);
     if (code || count == 0) {
-        snprintf(text, sizeof text, "no device: %s%s", code ? weir__cuda_error_text(code) : "the driver knows none", without);
+        snprintf(text, sizeof text, "no device: %s; %s", code ? weir__cuda_error_text(code) : "the driver knows none", image);
         fn(data, "cuda", text, false);
     }
     for (int i = 0; i < count; i++)

@@ -1,0 +1,166 @@
+-- What weir says of devices, with and without a driver, a device, code for it: `weir info devices`, the errors of `--device`, and of a kernel that the image lacks.
+local weir = require "weir"
+local helper = require "helper"
+local emulated = require "cuda.emulated"
+
+local LLAMA = helper.root .. "/tests/data/families/llama/model.gguf"
+local has_code = helper.read(helper.build .. "/kernels.fatbin"):sub(1, 5) ~= "CUEMU"
+local WITHOUT = "no kernels: this weir was built without nvcc"
+
+-- Runs weir with settings in the environment ("env -u" first).
+local function run(environment, ...)
+  local words = {"env", environment, helper.quote(helper.program)}
+  for _, word in ipairs {...} do
+    words[#words + 1] = helper.quote(word)
+  end
+  return helper.shell(table.concat(words, " ") .. " </dev/null")
+end
+
+local function devices(environment)
+  local code, out, err = run(environment, "info", "devices")
+  assert(code == 0, err)
+  local json_code, json = run(environment, "info", "devices", "--json")
+  assert.equal(0, json_code)
+  local rows = weir.json.decode(json)
+  for i, row in ipairs(rows) do -- the table says the same
+    local line = ("%-8s %-4s %s"):format(row.name, row.usable and "yes" or "no", row.detail)
+    assert.is_truthy(out:find(line, 1, true), ("row %d: %s\nis not in\n%s"):format(i, line, out))
+  end
+  assert.equal("cpu", rows[1].name)
+  assert.is_true(rows[1].usable)
+  return rows[2], #rows
+end
+
+local function with_code()
+  if not has_code then
+    helper.skip_machine "this weir was built without nvcc"
+  end
+end
+
+describe("devices", function()
+  teardown(weir.shutdown)
+
+  it("are_listed_with_their_memory_cublas_and_kernels", function()
+    local row, n = devices "A=1"
+    assert.equal(2, n)
+    assert.equal("cuda:0", row.name)
+    assert.is_true(row.usable, row.detail)
+    assert.matches("sm_90, 1%.0 GiB, products of many rows: cuBLAS, ", row.detail)
+    if has_code then
+      assert.matches("%d+%.%d MB of kernels, code for sm_75, sm_80, sm_90, PTX from sm_75 on$", row.detail)
+    else
+      assert.matches(WITHOUT, row.detail, 1, true)
+    end
+  end)
+
+  it("without_a_driver_say_so", function()
+    local row, n = devices "-u LD_LIBRARY_PATH"
+    assert.equal(2, n)
+    assert.equal("cuda", row.name)
+    assert.is_false(row.usable)
+    assert.matches("^no driver: libcuda%.so%.1: ", row.detail)
+    assert.matches(has_code and "MB of kernels, code for sm_75" or WITHOUT, row.detail, 1, true)
+    local code, _, err = run("-u LD_LIBRARY_PATH", "generate", LLAMA, "--tokens", "1", "-n", "1", "--device", "cuda")
+    assert.equal(1, code)
+    assert.matches("device cuda:0: there is no driver: libcuda.so.1", err, 1, true)
+  end)
+
+  it("that_a_driver_does_not_have_are_said", function()
+    local row = devices "CUEMU_NO_DEVICE=1"
+    assert.equal("cuda", row.name)
+    assert.is_false(row.usable)
+    assert.matches("^no device: CUDA_ERROR_NO_DEVICE; ", row.detail)
+    local code, _, err = run("CUEMU_NO_DEVICE=1", "generate", LLAMA, "--tokens", "1", "-n", "1", "--device", "cuda")
+    assert.equal(1, code)
+    assert.matches("device cuda:0: cuInit: CUDA_ERROR_NO_DEVICE", err, 1, true)
+  end)
+
+  for _, cc in ipairs {75, 80, 86, 89, 90} do
+    it(("of_sm_%d_are_usable"):format(cc), function()
+      local row = devices("CUEMU_CC=" .. cc)
+      assert.is_true(row.usable, row.detail)
+      assert.matches("sm_" .. cc, row.detail, 1, true)
+    end)
+  end
+
+  it("of_an_architecture_without_code_are_refused_before_anything_is_loaded", function()
+    with_code()
+    local why = "the kernels cannot be loaded to an sm_70 (there is code for sm_75, sm_80, sm_90, PTX from sm_75 on): CUDA_ERROR_NO_BINARY_FOR_GPU"
+    local row = devices "CUEMU_CC=70"
+    assert.is_false(row.usable)
+    assert.matches(why, row.detail, 1, true)
+    for _, command in ipairs {"generate", "logits", "streams"} do
+      local arguments = {command, LLAMA, "--device", "cuda"}
+      if command ~= "streams" then
+        arguments[5], arguments[6], arguments[7], arguments[8] = "--tokens", "1", unpack(command == "logits" and {"--out", "/dev/null"} or {"-n", "1"})
+      end
+      local code, out, err = run("CUEMU_CC=70", unpack(arguments))
+      assert.equal(1, code, command)
+      assert.equal("", out)
+      assert.matches(why, err, 1, true)
+    end
+    weir.shutdown()
+    emulated.set("cc", 70)
+    local before = emulated.count "alloc"
+    local e = helper.raises("EUNSUPPORTED", weir.load, LLAMA, {device = "cuda"})
+    emulated.set("cc", 90)
+    assert.matches(why, tostring(e), 1, true)
+    assert.equal(before, emulated.count "alloc")
+    emulated.ends_clean()
+  end)
+
+  it("of_another_number_or_name_are_refused", function()
+    for name, why in pairs {
+      ["cuda:1"] = "device cuda:1: there is 1", cud = "device \"cud\": there is none of this name (there are cpu, cuda)",
+      ["cuda:"] = "there is none of this name", ["cuda:0x"] = "there is none of this name",
+    } do
+      local code, out, err = run("A=1", "generate", LLAMA, "--tokens", "1", "-n", "1", "--device", name)
+      assert.equal(1, code, name)
+      assert.equal("", out)
+      assert.matches(why, err, 1, true)
+      weir.shutdown()
+      local e = helper.raises("EINVAL", weir.load, LLAMA, {device = name})
+      assert.matches(why, tostring(e), 1, true)
+    end
+  end)
+end)
+
+describe("a kernel that the image lacks", function()
+  local function lacking(kernel)
+    weir.shutdown()
+    emulated.driver.cuemu_fail("function:" .. kernel, 1, 500) -- CUDA_ERROR_NOT_FOUND
+  end
+  after_each(function()
+    emulated.driver.cuemu_fail_clear()
+    weir.shutdown()
+  end)
+  teardown(weir.shutdown)
+
+  it("is_refused_by_name_before_weights_are_read", function()
+    lacking "weir_rmsnorm"
+    local copies, launches = emulated.count "cuMemcpyHtoDAsync", emulated.count "launch"
+    local e = helper.raises("EUNSUPPORTED", weir.load, LLAMA, {device = "cuda"})
+    assert.matches("kernel weir_rmsnorm: not in this image for sm_90", tostring(e), 1, true)
+    assert.equal(copies, emulated.count "cuMemcpyHtoDAsync")
+    assert.equal(launches, emulated.count "launch")
+    emulated.ends_clean()
+  end)
+
+  it("is_refused_by_name_where_weights_would_be_packed_by_it", function()
+    lacking "weir_pack_f32"
+    local path = emulated.stories()
+    local e = helper.raises("EUNSUPPORTED", weir.load, path, {device = "cuda"})
+    os.remove(path)
+    assert.matches("kernel weir_pack_f32: not in this image for sm_90", tostring(e), 1, true)
+    emulated.ends_clean()
+  end)
+
+  it("hinders_no_model_that_does_not_ask_for_it", function()
+    local tokens = emulated.tokens(12)
+    weir.shutdown()
+    local right = emulated.logits(weir.load(LLAMA, {device = "cuda"}), tokens)
+    lacking "weir_product_q4_0"
+    assert.is_true(right == emulated.logits(weir.load(LLAMA, {device = "cuda"}), tokens))
+    emulated.ends_clean()
+  end)
+end)
