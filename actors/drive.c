@@ -149,8 +149,10 @@ static int notify(weir__stepper *s, weir__pass *p, weir_verb verb, int64_t arg) 
     return code;
 }
 
-/* One submission for everything: the recorded step. */
+/* One submission for everything: the recorded step, which a cancel must be able to end soon. */
 static bool whole_pass(const weir__stepper *s, const weir__pass *p) {
+    if (!weir__device_stops_lists(s->device) && s->forward->step.view.rows > WEIR_WHOLE_ROWS)
+        return false;
     for (uint32_t u = 0; u <= s->units; u++)
         if (!s->granted[u])
             return false;

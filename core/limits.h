@@ -18,6 +18,7 @@
 
 #define WEIR_MAX_DIMS 4            /* dimensions of a tensor, as in GGUF */
 #define WEIR_AHEAD 2               /* units that the host may be ahead of the device */
+#define WEIR_WHOLE_ROWS 16         /* rows of a pass that is one list where lists cannot be stopped: more go unit by unit, for cancel */
 #define WEIR_BARRIER_SPIN_NS 20000 /* ns a worker spins at a barrier before it sleeps (measured: see core/dev/README.md) */
 #define WEIR_DRAIN_NS                                                                                                                      \
     INT64_C(10000000000)     /* ns that weir_system_free waits for work that a closed stream has begun, and a restart for a dead actor's */

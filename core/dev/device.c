@@ -28,6 +28,9 @@ unsigned weir__device_threads(const weir__device *d) {
 bool weir__device_has_int8(const weir__device *d) {
     return d->table->int8;
 }
+bool weir__device_stops_lists(const weir__device *d) {
+    return d->table->stops_lists;
+}
 size_t weir__device_product_workspace(const weir__device *d, int32_t rows, int32_t n, int32_t k) {
     return d->table->product_workspace(d, rows, n, k);
 }

@@ -40,6 +40,7 @@ typedef void weir__device_fn(void *data, const char *name, const char *detail, b
 WEIR_API void weir__devices(weir_system *s, weir__device_fn *fn, void *data);
 /* Whether there are products with int8 activations; without them activations are floats. */
 bool weir__device_has_int8(const weir__device *d);
+bool weir__device_stops_lists(const weir__device *d); /* skip ends a list that runs within a few items; else it ends whole */
 /* Bytes of workspace that kernels take beside their rows, for at most so many rows at a time: a product of [rows][k] and [n][k], attention, sampling. */
 size_t weir__device_product_workspace(const weir__device *d, int32_t rows, int32_t n, int32_t k);
 size_t weir__device_attention_workspace(const weir__device *d, int32_t rows, int32_t heads, int32_t dim, int32_t splits);
@@ -155,6 +156,7 @@ typedef struct weir__device_table {
     const char *name;
     bool shares_memory; /* host code reads and writes what kernels use: buffers for the host are memory as those for kernels */
     bool int8;          /* weir__device_has_int8 */
+    bool stops_lists;   /* weir__device_stops_lists */
     bool can_be_lost;   /* weir__device_lost */
     /* Of a device that is lost: waits up to `patience` ns until no stream is left, then gives back what the driver holds, so that it can be made anew; d stays for what
      * still counts its parts. False: a stream has not ended. Any thread. */
