@@ -65,10 +65,11 @@ end
 
 --- Loads a model and prints both figures.
 -- @param path of the model
--- @tparam[opt] number threads
+-- @tparam[opt] table options device, threads
 -- @tparam[opt=10] number seconds to be idle
-function bench_loop.run(path, threads, seconds)
-  local model = weir.load(path, {threads = threads, context = TOKENS + 64})
+function bench_loop.run(path, options, seconds)
+  options = options or {}
+  local model = weir.load(path, {device = options.device, threads = options.threads, context = TOKENS + 64})
   io.stdout:write(("%s, %s\n"):format(path, model.info.device))
   model:complete {tokens = {1, 2, 3}, max_tokens = 2, ignore_end = true}
   prefill(model)

@@ -7,7 +7,7 @@ local weir = require "weir"
 local bench = {
   summary = "measure a model (also against llama-bench programs), actors, the loop, tokenisers, or a device",
   usage = "model MODEL... [--vs LLAMA-BENCH]... [--threads 1,2] [--runs 5] | actors [NAME...] [--small] [--lang c|lua] [--workers N]" ..
-    " | loop MODEL [--threads N] | tokenize [VOCABULARY...] [--small] | device [MODEL] [--device NAME] [--small] [--json]",
+    " | loop MODEL [--threads N] [--device NAME] | tokenize [VOCABULARY...] [--small] | device [MODEL] [--device NAME] [--small] [--json]",
   help = [[
 weir bench model measures prefill (512 tokens) and decode (128 tokens), and what a process needs that
 loads the model and runs one token: time and memory. With --vs it runs that llama-bench on the same
@@ -22,7 +22,7 @@ from one small kernel to the next, copies beside kernels, and the decoding of a 
   options = {
     {flags = "--vs", type = "string", value = "PATH", text = "a llama-bench to compare with, also with arguments (\"PATH -rtr 1\"); may be repeated", many = true},
     {flags = "--threads", type = "counts", text = "numbers of threads to measure (default: the processors)"},
-    {flags = "--device", type = "string", value = "NAME", text = "device: what is measured (default: cpu)"},
+    {flags = "--device", type = "string", value = "NAME", text = "device: what is measured; loop: where the model runs (default: cpu)"},
     {flags = "--runs", type = "positive", text = "runs of each; the median and the best are printed (default: 5)", default = 5},
     {flags = "--small", type = "flag", text = "actors: small parameters instead of the suite's; tokenize: a sixteenth of the texts; device: little work"},
     {flags = "--json", type = "flag", text = "device: print JSON"},
@@ -271,7 +271,7 @@ function bench.run(o, program)
   elseif o[1] == "model" and o[2] then
     return bench_model(o, program)
   elseif o[1] == "loop" and o[2] and not o[3] then
-    return require "weir.bench_loop".run(core.model_locate(o[2]), o.threads and o.threads[1])
+    return require "weir.bench_loop".run(core.model_locate(o[2]), {threads = o.threads and o.threads[1], device = o.device})
   end
   if o[1] == "tokenize" then
     return require "weir.bench_tokenize".run({unpack(o, 2)}, o)

@@ -1,18 +1,9 @@
 -- Every function of the driver and of cuBLAS that weir calls is made to fail, in the emulated driver: the request ends with an error that names the device, or is not
 -- touched by it; everything is returned; the next request is right.
-local ffi = require "ffi"
 local weir = require "weir"
 local helper = require "helper"
 
-ffi.cdef [[
-void cuemu_fail(const char *what, int nth, int code);
-void cuemu_fail_clear(void);
-long cuemu_count(const char *what);
-int cuemu_report_count(void);
-const char *cuemu_report(int i);
-void cuemu_reports_clear(void);
-]]
-local emulated = ffi.load "libcuda.so.1"
+local emulated = require "cuda.emulated"
 
 local UNKNOWN = 999 -- CUDA_ERROR_UNKNOWN, also a failure of cuBLAS: no code that says that the context is lost
 local path, right, calls
@@ -51,36 +42,26 @@ local function functions()
   return names
 end
 
--- Since the last time.
-local function reports()
-  local lines = {}
-  for i = 0, emulated.cuemu_report_count() - 1 do
-    lines[#lines + 1] = ffi.string(emulated.cuemu_report(i))
-  end
-  emulated.cuemu_reports_clear()
-  return table.concat(lines, "\n")
-end
-
 -- How often a clean run calls each of them.
 local function count_calls(names)
   local before, counts = {}, {}
   weir.shutdown()
   for _, name in ipairs(names) do
-    before[name] = tonumber(emulated.cuemu_count(name))
+    before[name] = emulated.count(name)
   end
   right = text()
   weir.shutdown()
   for _, name in ipairs(names) do
-    counts[name] = tonumber(emulated.cuemu_count(name)) - before[name]
+    counts[name] = emulated.count(name) - before[name]
   end
   return counts
 end
 
 local function fails_and_recovers(name, nth, last)
   weir.shutdown()
-  emulated.cuemu_fail(name, nth, UNKNOWN)
+  emulated.driver.cuemu_fail(name, nth, UNKNOWN)
   local ok, e = pcall(text)
-  emulated.cuemu_fail_clear()
+  emulated.driver.cuemu_fail_clear()
   if ok then
     assert.equal(right, e)
   else
@@ -91,14 +72,13 @@ local function fails_and_recovers(name, nth, last)
     assert.equal(right, text(), ("after call %d of %s failed"):format(nth, name))
   end
   weir.shutdown()
-  assert.equal("", reports())
+  assert.equal("", emulated.reports())
   return not ok
 end
 
 describe("cuda faults", function()
   setup(function()
-    path = helper.temporary ".gguf"
-    require "weir.core".llama2c_convert(helper.reference "models/stories260K/stories260K.bin", nil, path)
+    path = emulated.stories()
     calls = count_calls(functions())
   end)
   teardown(function()
