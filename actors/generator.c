@@ -217,7 +217,7 @@ static void on_generate(weir_actor *self, const weir_message *m) {
         return;
     }
     r->opening = weir_defer(self, m);
-    if (!known && (code = weir_monitor(self, r->owner)))
+    if (!known && (code = weir__monitor_quietly(self, r->owner)))
         weir_fail(&error, code, "generate: the caller cannot be watched");
     if (error || !read_prompt(self, r, &asked, &error))
         weir__generator_fail(self, r, error ? error : weir_error_new(WEIR_ENOMEM, NULL, NULL, "generate: no memory"));

@@ -125,7 +125,7 @@ static void on_open(weir_actor *self, const weir_message *m) {
     weir_address who = weir_message_from(m);
     uint64_t id;
     int code = s->kv ? weir__kv_open(s->kv, &id, &error) : WEIR_ESTATE;
-    if (!code && !owns_other(s, who) && (code = weir_monitor(self, who)))
+    if (!code && !owns_other(s, who) && (code = weir__monitor_quietly(self, who)))
         weir__kv_close(s->kv, id);
     if (code) {
         reply_error(self, m, code, error);

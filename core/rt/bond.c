@@ -133,7 +133,7 @@ void weir__bond_drop(weir__bond *w) {
 
 /* ---- making and taking back ---- */
 
-static weir__bond *bond_new(weir_actor *self, weir_address a, bool link, weir__loop *there) {
+static weir__bond *bond_new(weir_actor *self, weir_address a, bool link, bool quiet, weir__loop *there) {
     weir_system *s = self->system;
     bool room = !weir__inject(s, WEIR__INJECT_WATCH) && make_room(s, &self->loop->bonds);
     weir__bond *w = room ? weir__pool_take(s, sizeof *w, NULL) : NULL;
@@ -146,6 +146,7 @@ static weir__bond *bond_new(weir_actor *self, weir_address a, bool link, weir__l
     w->home = self->loop;
     w->there = there;
     w->link = link;
+    w->quiet = quiet;
     atomic_init(&w->holders, 2);
     weir__link_init(&w->by_target);
     enter(w);
@@ -167,11 +168,11 @@ static void begin(weir_system *s, weir__bond *w) {
     weir_error_free(e);
 }
 
-static int watch(weir_actor *self, weir_address a, bool link) {
+static int watch(weir_actor *self, weir_address a, bool link, bool quiet) {
     if (find(self, a, link))
         return WEIR_OK;
     weir__slot *slot = weir__ids_find(&self->system->actors, a);
-    weir__bond *w = bond_new(self, a, link, slot ? weir__loop_of(slot) : self->loop);
+    weir__bond *w = bond_new(self, a, link, quiet, slot ? weir__loop_of(slot) : self->loop);
     if (!w)
         return WEIR_ENOMEM;
     if (far(w))
@@ -244,14 +245,18 @@ void weir__bonds_end(weir_actor *a, const weir_error *why) {
 int weir_monitor(weir_actor *self, weir_address a) {
     if (!weir__check(self, "no actor") || !weir__usable_by(self))
         return WEIR_EINVAL;
-    return watch(self, a, false);
+    return watch(self, a, false, false);
+}
+
+int weir__monitor_quietly(weir_actor *self, weir_address a) {
+    return watch(self, a, false, true);
 }
 
 int weir_link(weir_actor *self, weir_address a) {
     if (!weir__check(self, "no actor") || !weir__usable_by(self) || self == self->system->main || a == self->system->main_address ||
         a == self->address)
         return WEIR_EINVAL;
-    return watch(self, a, true);
+    return watch(self, a, true, false);
 }
 
 static int unwatch(weir_actor *self, weir_address a, bool link) {
@@ -273,5 +278,8 @@ int weir_unlink(weir_actor *self, weir_address a) {
 }
 
 bool weir__watched(const weir_actor *a) {
-    return !weir__link_alone(&a->watchers);
+    for (const weir__link *at = a->watchers.next; at != &a->watchers; at = at->next)
+        if (!weir__container(at, const weir__bond, by_target)->quiet)
+            return true;
+    return false;
 }

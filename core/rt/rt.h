@@ -95,7 +95,9 @@ int weir__thread_start(pthread_t *thread, const char *name, void *(*run)(void *)
 
 WEIR_API weir_actor *
 weir__actor(weir_system *s, weir_address a); /* the living actor; NULL if none, or not of the calling thread's loop; valid until it ends */
-WEIR_API bool weir__watched(const weir_actor *a);   /* somebody monitors it or is linked to it. The loop's thread */
+/* weir_monitor by one who gives back what the other had of it, and is no reader of its errors. ENOMEM. */
+int weir__monitor_quietly(weir_actor *self, weir_address a);
+WEIR_API bool weir__watched(const weir_actor *a);   /* somebody monitors it, not just quietly, or is linked to it. The loop's thread */
 WEIR_API bool weir__was_quit(const weir_system *s); /* the last run took a weir_system_quit, whatever else ended it. Main loop's thread */
 WEIR_API bool weir__running(const weir_system *s);  /* inside weir_system_run */
 bool weir__on_loop(const weir_system *s);           /* called on the loop's thread */

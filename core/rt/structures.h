@@ -164,7 +164,7 @@ typedef struct weir__bond {
     weir_error *why;   /* how the target ended: from the target's loop, with the entry */
     weir_error *cause; /* how the watcher of a link ended: with the cancel */
     _Atomic int holders;
-    bool link;
+    bool link, quiet;       /* quiet: weir__monitor_quietly */
     bool queued, forgotten; /* the watcher's loop's. forgotten: taken back, or the watcher has ended */
 } weir__bond;
 
