@@ -69,7 +69,7 @@ describe("stories260K", function()
   end)
 
   it("continues_as_llama2c_does_alone_and_in_a_batch_of_three", function()
-    local starts, fns, alone, steps = {0, 4, 12}, {}, 0, 6
+    local starts, fns, alone, steps = {0, 2, 5}, {}, 0, 4
     for i, n in ipairs(starts) do -- each begins with a part of the right text
       local prompt = {1, unpack(right, 1, n)}
       fns[i] = function() return continued(prompt, steps) end
