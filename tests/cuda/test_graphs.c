@@ -4,6 +4,11 @@
 
 enum { UNKNOWN = 999 }; /* CUDA_ERROR_UNKNOWN: no code that says that the context is lost */
 
+/* Under TSan a launch takes a hundred times as long, and what shows nothing of threads is left out. */
+#ifndef __SANITIZE_THREAD__
+#define ALL
+#endif
+
 static rig r;
 static const weir__forward_options options = {.tile = 64, .context = 512};
 
@@ -56,13 +61,16 @@ static void replayed_steps_give_the_bits_of_launched_ones(void **state) {
     (void)state;
     open_loaded();
     check_steps(0, 1, 1);
+    check_steps(0, 3, 2);
+#ifdef ALL
     check_steps(0, 4, 1);
-    check_steps(0, 4, 2);
     check_steps(300, 1, 1); /* two splits of attention */
     check_steps(0, 17, 1);  /* products by cuBLAS */
+#endif
     close_clean();
 }
 
+#ifdef ALL
 /* The final norm of the row that was pushed, in a run that says it had up to `rows`. */
 static void norm(int32_t rows, float *to, size_t width) {
     weir__forward *f = r.f;
@@ -74,7 +82,7 @@ static void norm(int32_t rows, float *to, size_t width) {
 }
 
 static void more_shapes_than_are_kept_are_right_and_the_oldest_goes(void **state) {
-    enum { KEPT = 16, SHAPES = 24 };
+    enum { KEPT = 16, SHAPES = 18, TURNS = 2 };
     float right[256], again[256];
     (void)state;
     open_loaded();
@@ -83,7 +91,7 @@ static void more_shapes_than_are_kept_are_right_and_the_oldest_goes(void **state
     assert_int_equal(rig_pass(&r, 0, 1, 1), WEIR_OK);
     norm(1, right, width);
     long destroyed = calls("cuGraphExecDestroy");
-    for (int turn = 0; turn < 2; turn++)
+    for (int turn = 0; turn < TURNS; turn++)
         for (int32_t rows = 2; rows < 2 + SHAPES; rows++)
             for (int i = 0; i < 3; i++) {
                 norm(rows, again, width);
@@ -91,9 +99,10 @@ static void more_shapes_than_are_kept_are_right_and_the_oldest_goes(void **state
                 assert_true(r.c->graph_count <= KEPT);
             }
     assert_int_equal(r.c->graph_count, KEPT);
-    assert_int_equal(calls("cuGraphExecDestroy"), destroyed + 2 * SHAPES - KEPT);
+    assert_int_equal(calls("cuGraphExecDestroy"), destroyed + TURNS * SHAPES - KEPT);
     close_clean();
 }
+#endif
 
 /* ---- failures in a capture ---- */
 
@@ -135,12 +144,14 @@ static void a_launch_that_fails_in_a_capture_leaves_stream_and_cache_usable(void
     close_clean();
 }
 
+#ifdef ALL
 static void a_library_product_that_fails_in_a_capture_leaves_stream_and_cache_usable(void **state) {
     (void)state;
     open_loaded();
     fails_in_capture("cublasGemmEx", 3, 17);
     close_clean();
 }
+#endif
 
 static void a_capture_that_does_not_begin_or_end_leaves_stream_and_cache_usable(void **state) {
     (void)state;
@@ -288,10 +299,12 @@ static void a_step_block_arrives_whole_or_the_pass_does_not_run(void **state) {
 #define T(name) cmocka_unit_test_setup(name, rig_setup)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(replayed_steps_give_the_bits_of_launched_ones),
+#ifdef ALL
         T(more_shapes_than_are_kept_are_right_and_the_oldest_goes),
-        T(a_launch_that_fails_in_a_capture_leaves_stream_and_cache_usable),
         T(a_library_product_that_fails_in_a_capture_leaves_stream_and_cache_usable),
+#endif
+        T(replayed_steps_give_the_bits_of_launched_ones),
+        T(a_launch_that_fails_in_a_capture_leaves_stream_and_cache_usable),
         T(a_capture_that_does_not_begin_or_end_leaves_stream_and_cache_usable),
         T(a_graph_that_is_not_launched_stays),
         T(a_stream_that_is_closed_in_a_capture_gives_everything_back),
