@@ -69,7 +69,7 @@ end
 -- @tparam[opt=10] number seconds to be idle
 function bench_loop.run(path, options, seconds)
   options = options or {}
-  local model = weir.load(path, {device = options.device, threads = options.threads, context = TOKENS + 64})
+  local model = weir.load(path, {device = options.device, threads = options.threads})
   io.stdout:write(("%s, %s\n"):format(path, model.info.device))
   model:complete {tokens = {1, 2, 3}, max_tokens = 2, ignore_end = true}
   prefill(model)

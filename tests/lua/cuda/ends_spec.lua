@@ -58,7 +58,7 @@ describe("a request", function()
   -- A request whose list is captured: the second of its shape.
   local function captured()
     m:complete {tokens = PROMPT, max_tokens = 1, temperature = 0}
-    emulated.set("call_us", 1000)
+    emulated.set("call_us", 4000)
     return function() m:complete {tokens = PROMPT, max_tokens = 1, temperature = 0} end
   end
 

@@ -60,17 +60,16 @@ local function lost_copy(lines, owner)
   return i
 end
 
--- Work on memory that was zeroed on its own stream comes after a wait for that.
+-- Work on memory that was zeroed on its own stream comes after a wait for the event behind that.
 local function before_zeroing(lines)
-  local event, zeroed, seen = nil, {}, {}
+  local event, pending, zeroed, seen = nil, {}, {}, {}
   for i, line in ipairs(lines) do
     local stream, what = line:match "%f[%w](s%d+)%f[%W]", line:match "^%a+"
     if what == "memset" then
-      event = lines[i + 1]:match("^record " .. stream .. " (e%d+)$")
-      zeroed[line:match "#%d+"] = i
-      if not event then
-        return i
-      end
+      local name = line:match "#%d+"
+      pending[stream], zeroed[name] = name, math.huge
+    elseif what == "record" and pending[stream] then
+      event, zeroed[pending[stream]], pending[stream] = line:match "e%d+$", i, nil
     elseif what == "wait" and line:match "e%d+$" == event then
       seen[stream] = i
     elseif what == "launch" or what == "copy" then
