@@ -50,7 +50,7 @@ describe("a request", function()
   local function until_capturing()
     local began = emulated.count "cuStreamBeginCapture"
     while emulated.count "cuStreamBeginCapture" == began do
-      weir.sleep(0)
+      weir.sleep(0.001)
     end
     assert(emulated.count "cuStreamBeginCapture" > emulated.count "cuStreamEndCapture", "the capture is over")
   end
@@ -149,19 +149,16 @@ end)
 describe("graphs", function()
   teardown(weir.shutdown)
 
-  -- Logits and tokens of several lengths, each thrice: item by item, captured, replayed.
+  -- Logits and tokens, thrice: item by item, captured, replayed.
   local function answers(setting)
     weir.shutdown()
     emulated.environment("WEIR_CUDA_GRAPHS", setting)
     local graphs = emulated.count "cuGraphLaunch"
-    local m = weir.load(LLAMA, {device = "cuda", tile = 16})
+    local m = weir.load(LLAMA, {device = "cuda", tile = 32})
     local all = {}
     for _ = 1, 3 do
-      for _, n in ipairs {1, 20} do
-        local tokens = emulated.tokens(n)
-        all[#all + 1] = emulated.logits(m, tokens)
-        all[#all + 1] = m:complete {tokens = tokens, max_tokens = 2, temperature = n == 1 and 0.8 or 0, seed = 7, ignore_end = true}
-      end
+      all[#all + 1] = emulated.logits(m, emulated.tokens(36)) -- unit by unit, a whole tile and a part
+      all[#all + 1] = m:complete {tokens = {1}, max_tokens = 2, temperature = 0.8, seed = 7, ignore_end = true} -- one list
     end
     emulated.ends_clean()
     return all, emulated.count "cuGraphLaunch" - graphs
@@ -175,7 +172,7 @@ describe("graphs", function()
     assert.is_true(some > 5 and none == 0, ("%d, %d"):format(some, none))
     for i = 1, #eager do
       assert.is_true(eager[i] == replayed[i], ("answer %d"):format(i))
-      assert.is_true(i <= 4 or replayed[i] == replayed[i - 4], ("answer %d is not the first one"):format(i))
+      assert.is_true(i <= 2 or replayed[i] == replayed[i - 2], ("answer %d is not the first one"):format(i))
     end
   end)
 end)

@@ -86,6 +86,10 @@ for _, tile in ipairs {32, 256} do
       ends_early(function(_, it) it:close() end)
     end)
 
+    if tile == 32 then
+      return -- the rest is the same in tiles
+    end
+
     it("is_ended_by_the_death_of_its_actor_within_the_units_that_the_host_is_ahead", function()
       ends_early(function(actor) weir.kill(actor) end)
     end)

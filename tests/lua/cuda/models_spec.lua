@@ -1,5 +1,6 @@
 -- stories260K and SmolLM2 on the cuda device against what other programs computed, with float activations: logits within 1e-3 of the largest, greedy continuations; the
--- same bits twice; alone and in a batch of three. WEIR_WHOLE=1: all prompts of SmolLM2, with their continuations and how near they come (minutes).
+-- same bits twice; alone and in a batch of three. WEIR_WHOLE=1: all prompts of SmolLM2, with their continuations and how near they come (minutes; in mode nojit: LuaJIT
+-- finds no room for its code then).
 local ffi = require "ffi"
 local weir = require "weir"
 local safetensors = require "weir.safetensors"
