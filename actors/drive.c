@@ -259,10 +259,17 @@ static void acquire(weir_actor *self, weir__pass *p, uint32_t u) {
     }
 }
 
+/* Units that may be before the device. A notice clears its stream's failure: where the step block and the slots are copied, nothing may follow the first unit's notice
+ * before it has said that the copies were made. */
+static uint32_t ahead(const weir__stepper *s, const weir__pass *p) {
+    bool copied = s->forward->slots.device != s->forward->slots.host;
+    return copied && p->units_done == 0 ? 0 : WEIR_AHEAD;
+}
+
 /* A slot may be set again only when no work reads it: an acquired unit runs alone in its slot, so that only the host's lead over the device counts. */
 static void advance(weir_actor *self, weir__pass *p) {
     weir__stepper *s = weir_state(self);
-    while (!p->submitted && p->unit < p->units_done + 1 + WEIR_AHEAD) {
+    while (!p->submitted && p->unit < p->units_done + 1 + ahead(s, p)) {
         uint32_t u = p->unit;
         if (!s->granted[u]) {
             acquire(self, p, u);
