@@ -1,12 +1,14 @@
 /* residency.c: the actor that owns the file: opens it, reads and packs units, and encodes long texts, all on its transfer stream, so that the loop never
- * blocks on a disk. Jobs end in the order in which they came. Knows nothing of who keeps what: that is the policy's. */
+ * blocks on a disk. Knows nothing of who keeps what: that is the policy's. */
 #include "actors.h"
 
 typedef struct job {
     struct job *next;
     uint64_t id;
     weir_reply_to to;
-    weir_error *error;                              /* set on the stream's thread, read after the notice */
+    weir_error *error; /* set on the stream's thread, read after the notice */
+    int (*upload)(struct job *j,
+                  weir_actor *self); /* on the loop, after the host's part: submits the device's. NULL: there is none, or it is submitted */
     int (*finish)(struct job *j, weir_actor *self); /* on the loop, after success: answers */
     /* open */
     char *path;
@@ -14,6 +16,7 @@ typedef struct job {
     weir__checkpoint *checkpoint;
     /* fetch */
     uint32_t ordinal;
+    weir__device *device;
     weir__buffer *blob;
     weir__mirror staging, slot; /* the file's bytes; where the blob is, for kernels */
     /* encode */
@@ -67,19 +70,23 @@ static job *job_new(weir_actor *self, const weir_message *m, int (*finish)(job *
     return j;
 }
 
-static job *job_take(residency *r, uint64_t id) {
-    for (job **at = &r->jobs; *at; at = &(*at)->next)
-        if ((*at)->id == id) {
-            job *j = *at;
-            *at = j->next;
-            return j;
-        }
-    return NULL;
+static job *job_find(residency *r, uint64_t id) {
+    job *j = r->jobs;
+    while (j && j->id != id)
+        j = j->next;
+    return j;
+}
+
+static void job_take(residency *r, const job *j) {
+    job **at = &r->jobs;
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
 }
 
 static void job_fail(weir_actor *self, job *j, weir_error *error) {
     weir_answer_error(self, j->to, error);
-    job_take(weir_state(self), j->id);
+    job_take(weir_state(self), j);
     job_release(j);
 }
 
@@ -107,16 +114,35 @@ static weir_error *work_failed(residency *r, int status) {
                           why);
 }
 
+static void job_upload(weir_actor *self, job *j) {
+    int (*upload)(job *, weir_actor *) = j->upload;
+    j->upload = NULL;
+    int code = upload(j, self);
+    if (j->error) {
+        weir_error *error = j->error;
+        j->error = NULL;
+        job_fail(self, j, error);
+    } else {
+        job_submit(self, j, code);
+    }
+}
+
 static void on_work_done(weir_actor *self, const weir_message *m) {
+    residency *r = weir_state(self);
     int64_t status = 0, id = 0;
     weir_cursor c = weir_read(weir_message_body(m), NULL);
     if (!weir__own_notice(self, m) || !weir_read_int(&c, &status) || !weir_read_int(&c, &id))
         return;
-    job *j = job_take(weir_state(self), (uint64_t)id);
+    job *j = job_find(r, (uint64_t)id);
     if (!j)
         return;
     if (status && !j->error)
-        j->error = work_failed(weir_state(self), (int)status);
+        j->error = work_failed(r, (int)status);
+    if (!j->error && j->upload) {
+        job_upload(self, j);
+        return;
+    }
+    job_take(r, j);
     if (j->error) {
         weir_answer_error(self, j->to, j->error);
         j->error = NULL;
@@ -165,9 +191,23 @@ static void on_open(weir_actor *self, const weir_message *m) {
 
 /* ---- fetch ---- */
 
+static int make_buffers(job *j, weir_error **error) {
+    const weir__unit_plan *p = weir__checkpoint_unit(j->checkpoint, j->ordinal);
+    int code = weir__buffer_new(j->device, p->blob_bytes, p->path, &j->blob, error);
+    if (!code)
+        code = weir__mirror_new(j->device, p->source_bytes, "reading a unit", &j->staging, error);
+    if (!code)
+        code = weir__mirror_new(j->device, sizeof(void *), "a base pointer", &j->slot, error);
+    if (!code)
+        *(void **)weir__buffer_host(j->slot.host) = weir__buffer_pointer(j->blob);
+    return code;
+}
+
+/* Memory is taken here too: a driver may take its time to give and to pin it. */
 static int read_work(void *data) {
     job *j = data;
-    return weir__unit_read(j->checkpoint, j->ordinal, weir__buffer_host(j->staging.host), &j->error);
+    int code = make_buffers(j, &j->error);
+    return code ? code : weir__unit_read(j->checkpoint, j->ordinal, weir__buffer_host(j->staging.host), &j->error);
 }
 
 static int fetch_finish(job *j, weir_actor *self) {
@@ -176,26 +216,28 @@ static int fetch_finish(job *j, weir_actor *self) {
     return b ? weir_answer(self, j->to, b) : WEIR_ENOMEM;
 }
 
-static int make_buffers(residency *r, job *j, weir_error **error) {
-    const weir__unit_plan *p = weir__checkpoint_unit(r->checkpoint, j->ordinal);
-    int code = weir__buffer_new(r->device, p->blob_bytes, p->path, &j->blob, error);
-    if (!code)
-        code = weir__mirror_new(r->device, p->source_bytes, "reading a unit", &j->staging, error);
-    if (!code)
-        code = weir__mirror_new(r->device, sizeof(void *), "a base pointer", &j->slot, error);
-    if (!code)
-        *(void **)weir__buffer_host(j->slot.host) = weir__buffer_pointer(j->blob);
-    return code;
-}
-
-static int pack_list(residency *r, job *j, weir__list **list, weir_error **error) {
-    int code = weir__list_new(r->device, "pack", list, error);
+static int pack_list(job *j, weir__list **list, weir_error **error) {
+    int code = weir__list_new(j->device, "pack", list, error);
     weir__buffer *const owned[] = {j->blob, j->staging.device, j->slot.device};
     for (int i = 0; i < 3 && !code; i++)
         code = weir__list_own(*list, owned[i]);
     return code ? code
-                : weir__unit_pack(r->checkpoint, j->ordinal, weir__buffer_pointer(j->staging.device),
+                : weir__unit_pack(j->checkpoint, j->ordinal, weir__buffer_pointer(j->staging.device),
                                   (void *const *)weir__buffer_pointer(j->slot.device), *list, error);
+}
+
+static int fetch_upload(job *j, weir_actor *self) {
+    residency *r = weir_state(self);
+    weir__list *list = NULL;
+    int code = pack_list(j, &list, &j->error);
+    if (!code)
+        code = weir__mirror_push(r->stream, &j->staging, 0, weir__buffer_size(j->staging.host));
+    if (!code)
+        code = weir__mirror_push(r->stream, &j->slot, 0, sizeof(void *));
+    if (!code)
+        code = weir__stream_run(r->stream, list, NULL);
+    weir__list_unref(list);
+    return code;
 }
 
 static void on_fetch(weir_actor *self, const weir_message *m) {
@@ -211,28 +253,11 @@ static void on_fetch(weir_actor *self, const weir_message *m) {
     job *j = job_new(self, m, fetch_finish);
     if (!j)
         return;
-    weir_error *error = NULL;
-    weir__list *list = NULL;
     j->ordinal = (uint32_t)ordinal;
+    j->device = r->device;
     j->checkpoint = weir__checkpoint_ref(r->checkpoint);
-    int code = make_buffers(r, j, &error);
-    if (!code)
-        code = pack_list(r, j, &list, &error);
-    if (error) {
-        weir__list_unref(list);
-        job_fail(self, j, error);
-        return;
-    }
-    if (!code)
-        code = job_host(r, j, read_work);
-    if (!code)
-        code = weir__mirror_push(r->stream, &j->staging, 0, weir__buffer_size(j->staging.host));
-    if (!code)
-        code = weir__mirror_push(r->stream, &j->slot, 0, sizeof(void *));
-    if (!code)
-        code = weir__stream_run(r->stream, list, NULL);
-    weir__list_unref(list);
-    job_submit(self, j, code);
+    j->upload = fetch_upload;
+    job_submit(self, j, job_host(r, j, read_work));
 }
 
 /* ---- encode ---- */
