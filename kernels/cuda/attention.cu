@@ -70,9 +70,7 @@ DEVICE void split_scores(const weir_step *step, const split_work &w, const T *ke
         }
 #pragma unroll
         for (int i = 0; i < QUERIES; i++) {
-#pragma unroll
-            for (int o = KEY_LANES / 2; o > 0; o >>= 1)
-                sum[i] = sum[i] + __shfl_xor_sync(ALL_LANES, sum[i], o);
+            sum[i] = kdev_reduce<op_sum, KEY_LANES>(sum[i]);
             if (lane == 0 && position < w.to)
                 scores[i][position - start] = softcap > 0.0f ? softcap_of(sum[i], softcap) : sum[i];
         }

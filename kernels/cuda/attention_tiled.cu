@@ -48,9 +48,7 @@ template <int DIMS, int PER_THREAD> DEVICE void tiled_scores(const tiled_room &m
             score[i] = -INFINITY;
         largest = op_max::join(largest, score[i]);
     }
-#pragma unroll
-    for (int o = ROW_THREADS / 2; o > 0; o >>= 1)
-        largest = op_max::join(largest, __shfl_xor_sync(ALL_LANES, largest, o));
+    largest = kdev_reduce<op_max, ROW_THREADS>(largest);
     const float most = op_max::join(r.largest, largest), old = r.largest > -INFINITY ? exp_of(r.largest - most) : 0.0f;
     r.largest = most;
     r.sum = r.sum * old;
@@ -114,9 +112,7 @@ DEVICE void tiled_sequence(const weir_step *step, const tiled_room &m, const til
         __syncthreads();
         tiled_values<DIMS>(m, r, start, n);
     }
-#pragma unroll
-    for (int o = ROW_THREADS / 2; o > 0; o >>= 1)
-        r.sum = r.sum + __shfl_xor_sync(ALL_LANES, r.sum, o);
+    r.sum = kdev_reduce<op_sum, ROW_THREADS>(r.sum);
 #pragma unroll
     for (int i = 0; i < DIMS; i++)
         if (mine && lane + i * ROW_THREADS < m.dim)

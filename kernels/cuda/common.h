@@ -79,10 +79,7 @@ struct op_max {
 };
 
 template <class Op, class T> DEVICE T warp_reduce(T v) {
-#pragma unroll
-    for (int o = WARP / 2; o > 0; o >>= 1)
-        v = Op::join(v, __shfl_xor_sync(ALL_LANES, v, o));
-    return v;
+    return kdev_reduce<Op, WARP>(v);
 }
 
 /* blockDim.x: a multiple of 32, the same for every caller of a kernel; `none` changes nothing. Every thread gets the result. */

@@ -15,6 +15,14 @@
 #define KDEV_PTR(p) (p)     /* around every device pointer that was itself loaded from device memory */
 #define KDEV_EXPORT(kernel) /* registration: the emulator's alone */
 
+/* Joins the values of each LANES neighbouring lanes of a whole warp, a power of two, by a butterfly: all of them get the same bits if join(a, b) = join(b, a). */
+template <class Op, int LANES, class T> static __device__ __forceinline__ T kdev_reduce(T v) {
+#pragma unroll
+    for (int o = LANES / 2; o > 0; o >>= 1)
+        v = Op::join(v, __shfl_xor_sync(0xffffffffu, v, o));
+    return v;
+}
+
 /* d += a b, 16 x 8 x 16: fragments as the PTX manual lays out mma.m16n8k16 for .f16 with .f32 sums. Before sm_80 by two of m16n8k8. */
 static __device__ __forceinline__ void kdev_mma_m16n8k16_f16f32(float d[4], const unsigned a[4], const unsigned b[2]) {
 #if __CUDA_ARCH__ >= 800

@@ -29,6 +29,7 @@ struct Thread : cuemu_thread {
 struct Collective { // one for each lowest lane of a mask
     uint32_t mask, arrived, generation;
     int op, line;
+    uint64_t (*join)(uint64_t, uint64_t); // of a butterfly
     char token[2];
 };
 

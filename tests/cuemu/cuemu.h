@@ -58,7 +58,8 @@ enum cuemu_op {
     CUEMU_OR,
     CUEMU_XOR,
     CUEMU_MATCH,
-    CUEMU_MMA
+    CUEMU_MMA,
+    CUEMU_BUTTERFLY
 };
 
 extern "C" {
@@ -66,6 +67,8 @@ extern "C" {
 cuemu_thread *cuemu_me(void) __attribute__((const));
 void cuemu_syncthreads(int line);
 uint64_t cuemu_warp(int op, uint32_t mask, uint64_t value, int source, int line); /* collective over the lanes in mask */
+/* v = join(v, of lane ^ o) for o = width / 2, ..., 1: width shuffles at once, over a whole warp */
+uint64_t cuemu_butterfly(uint64_t value, uint64_t (*join)(uint64_t, uint64_t), int width, int line);
 unsigned cuemu_lane(void);
 uint32_t cuemu_livemask(void);
 void cuemu_trap(const char *what, int line);

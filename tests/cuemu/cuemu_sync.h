@@ -28,6 +28,11 @@ template <class T> T __shfl_up_sync(unsigned mask, T v, unsigned delta, int widt
     const int me = (int)cuemu_lane(), source = me - (int)delta;
     return cuemu_shfl(mask, v, source < (me & ~(width - 1)) ? me : source, line);
 }
+/* the twin of kdev.h's, where lanes take turns: one for all shuffles */
+template <class Op, int LANES, class T> T kdev_reduce(T v, int line = __builtin_LINE()) {
+    return cuemu::unbits<T>(cuemu_butterfly(
+        cuemu::bits(v), [](uint64_t a, uint64_t b) { return cuemu::bits(Op::join(cuemu::unbits<T>(a), cuemu::unbits<T>(b))); }, LANES, line));
+}
 CUEMU_INLINE unsigned __ballot_sync(unsigned mask, int p, int line = __builtin_LINE()) {
     return (unsigned)cuemu_warp(CUEMU_BALLOT, mask, p != 0, 0, line);
 }

@@ -76,6 +76,24 @@ NOSAN static void match(uint32_t mask, Thread *lanes) {
     }
 }
 
+NOSAN static void butterfly(simt_sm *b, const Collective &c, Thread *lanes) {
+    uint64_t v[32], next[32];
+    if (c.mask != ~0u) {
+        block_fail(b, "butterfly at line " + std::to_string(c.line) + " over a part of a warp");
+        return;
+    }
+    for (int l = 0; l < 32; l++)
+        v[l] = lanes[l].value;
+    for (int o = lanes[0].source / 2; o > 0; o /= 2) {
+        for (int l = 0; l < 32; l++)
+            next[l] = c.join(v[l], v[l ^ o]);
+        for (int l = 0; l < 32; l++)
+            v[l] = next[l];
+    }
+    for (int l = 0; l < 32; l++)
+        lanes[l].result = v[l];
+}
+
 NOSAN static void complete(simt_sm *b, const Collective &c, Thread *lanes) {
     if (c.op == CUEMU_SHFL)
         shuffle(b, c.mask, c.line, lanes);
@@ -83,6 +101,8 @@ NOSAN static void complete(simt_sm *b, const Collective &c, Thread *lanes) {
         match(c.mask, lanes);
     else if (c.op == CUEMU_MMA)
         multiply(lanes);
+    else if (c.op == CUEMU_BUTTERFLY)
+        butterfly(b, c, lanes);
     else if (c.op != CUEMU_SYNCWARP)
         reduce(c.op, c.mask, lanes);
     for (uint32_t m = c.mask; m; m &= m - 1)
@@ -131,4 +151,10 @@ extern "C" NOSAN uint64_t cuemu_warp(int op, uint32_t mask, uint64_t value, int 
     if (orders)
         token_acquire(&c.token[generation & 1]);
     return t->result;
+}
+
+extern "C" NOSAN uint64_t cuemu_butterfly(uint64_t value, uint64_t (*join)(uint64_t, uint64_t), int width, int line) {
+    simt_sm *b = the_block;
+    b->warp[b->current->warp].collective[0].join = join;
+    return cuemu_warp(CUEMU_BUTTERFLY, ~0u, value, width, line);
 }
