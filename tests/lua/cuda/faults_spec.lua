@@ -14,7 +14,7 @@ end
 
 local function text()
   local m = weir.load(path, {device = "cuda"})
-  local ok, result = pcall(m.complete, m, {tokens = prompt, max_tokens = 4, temperature = 0})
+  local ok, result = pcall(m.complete, m, {tokens = prompt, max_tokens = 3, temperature = 0})
   m:close()
   if not ok then
     error(result, 0)
@@ -78,13 +78,10 @@ end
 
 describe("cuda faults", function()
   setup(function()
-    path = emulated.stories()
+    path = helper.reference "models/families/llama/model.gguf"
     calls = count_calls(functions())
   end)
-  teardown(function()
-    weir.shutdown()
-    os.remove(path)
-  end)
+  teardown(weir.shutdown)
 
   it("are_of_these_functions", function()
     local known, missing = {}, {}

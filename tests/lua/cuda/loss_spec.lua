@@ -4,15 +4,8 @@ local ffi = require "ffi"
 local weir = require "weir"
 local helper = require "helper"
 
-ffi.cdef [[
-void cuemu_fail(const char *what, int nth, int code);
-void cuemu_fail_clear(void);
-long cuemu_count(const char *what);
-int cuemu_report_count(void);
-const char *cuemu_report(int i);
-void cuemu_reports_clear(void);
-]]
-local emulated = ffi.load "libcuda.so.1"
+local emulated = require "cuda.emulated"
+local driver = emulated.driver
 
 local ILLEGAL_ADDRESS, LAUNCH_FAILED = 700, 719
 local path, right
@@ -25,22 +18,19 @@ local function text(m)
   return (m:complete {tokens = {1, 403, 407}, max_tokens = 6, temperature = 0})
 end
 
+-- But for the fault itself.
 local function reports()
   local lines = {}
-  for i = 0, emulated.cuemu_report_count() - 1 do
-    local line = ffi.string(emulated.cuemu_report(i))
-    if not line:find "injected$" then -- the fault itself
-      lines[#lines + 1] = line
-    end
+  for line in emulated.reports():gmatch "[^\n]+" do
+    lines[#lines + 1] = not line:find "injected$" and line or nil
   end
-  emulated.cuemu_reports_clear()
   return table.concat(lines, "\n")
 end
 
 -- The request fails, naming the device; the next one is right.
 local function loses_and_recovers(m)
   local ok, e = pcall(text, m)
-  emulated.cuemu_fail_clear()
+  driver.cuemu_fail_clear()
   assert.is_false(ok)
   assert.is_true(weir.is_error(e), tostring(e))
   assert.matches("device", tostring(e), 1, true)
@@ -49,8 +39,7 @@ end
 
 describe("cuda loss", function()
   setup(function()
-    path = helper.temporary ".gguf"
-    require "weir.core".llama2c_convert(helper.reference "models/stories260K/stories260K.bin", nil, path)
+    path = helper.reference "models/families/llama/model.gguf"
     local m = load()
     right = text(m)
     m:close()
@@ -60,24 +49,21 @@ describe("cuda loss", function()
     weir.shutdown()
     assert.equal("", reports())
   end)
-  teardown(function()
-    os.remove(path)
-  end)
 
   for _, kernel in ipairs {"weir_embed_f32", "weir_attention_merge", "weir_draw"} do
     it(("in_%s_ends_the_pass_and_the_next_request_is_right"):format(kernel), function()
       local m = load()
       text(m)
-      emulated.cuemu_fail("exec:" .. kernel, 3, ILLEGAL_ADDRESS)
+      driver.cuemu_fail("exec:" .. kernel, 3, ILLEGAL_ADDRESS)
       loses_and_recovers(m)
       m:close()
     end)
   end
 
   it("while_units_are_packed_fails_the_load_and_the_next_load_is_right", function()
-    emulated.cuemu_fail("exec:weir_pack_f32", 9, LAUNCH_FAILED)
+    driver.cuemu_fail("exec:weir_pack_f32", 9, LAUNCH_FAILED)
     local ok, e = pcall(load)
-    emulated.cuemu_fail_clear()
+    driver.cuemu_fail_clear()
     assert.is_false(ok)
     assert.matches("lost", tostring(e), 1, true)
     local m = load()
@@ -87,15 +73,15 @@ describe("cuda loss", function()
 
   it("at_any_call_of_a_request_is_told_or_not_felt_and_the_next_request_is_right", function()
     local m = load()
-    local before = tonumber(emulated.cuemu_count "any")
+    local before = emulated.count "any"
     text(m)
-    local calls = tonumber(emulated.cuemu_count "any") - before
+    local calls = emulated.count "any" - before
     m:close()
-    for i = 1, 12 do
+    for i = 1, 6 do
       m = load()
-      emulated.cuemu_fail("device", math.ceil(i * calls / 12), LAUNCH_FAILED)
+      driver.cuemu_fail("device", math.ceil(i * calls / 6), LAUNCH_FAILED)
       local ok, result = pcall(text, m)
-      emulated.cuemu_fail_clear()
+      driver.cuemu_fail_clear()
       if ok then
         assert.equal(right, result)
       else
@@ -110,11 +96,11 @@ describe("cuda loss", function()
     local m = load()
     text(m)
     local ends, failed = {}, 0
-    emulated.cuemu_fail("exec:weir_attention_merge", 40, ILLEGAL_ADDRESS)
+    driver.cuemu_fail("exec:weir_attention_merge", 20, ILLEGAL_ADDRESS)
     for i = 1, 3 do
       ends[i] = 0
       weir.spawn(function()
-        local ok, e = pcall(m.complete, m, {tokens = {1, 400 + i}, max_tokens = 60, temperature = 0})
+        local ok, e = pcall(m.complete, m, {tokens = {1, 400 + i}, max_tokens = 30, temperature = 0})
         ends[i] = ends[i] + 1
         if not ok then
           failed = failed + 1
@@ -128,7 +114,7 @@ describe("cuda loss", function()
       end
       weir.sleep(0.01)
     end
-    emulated.cuemu_fail_clear()
+    driver.cuemu_fail_clear()
     assert.same({1, 1, 1}, ends)
     assert.equal(3, failed)
     assert.equal(right, text(m))
@@ -139,7 +125,7 @@ describe("cuda loss", function()
     local a, b = load(), load()
     text(a)
     text(b)
-    emulated.cuemu_fail("exec:weir_attention_merge", 3, ILLEGAL_ADDRESS)
+    driver.cuemu_fail("exec:weir_attention_merge", 3, ILLEGAL_ADDRESS)
     loses_and_recovers(a)
     assert.equal(right, text(b))
     assert.equal(right, text(a))
@@ -151,7 +137,7 @@ describe("cuda loss", function()
     local m = load()
     local logits = m:forward {tokens = {1, 403, 407}}.logits
     local before = ffi.string(logits.data, logits.bytes)
-    emulated.cuemu_fail("exec:weir_attention_merge", 3, ILLEGAL_ADDRESS)
+    driver.cuemu_fail("exec:weir_attention_merge", 3, ILLEGAL_ADDRESS)
     loses_and_recovers(m)
     assert.equal(before, ffi.string(logits.data, logits.bytes))
     assert.equal(before, ffi.string(m:forward {tokens = {1, 403, 407}}.logits.data, logits.bytes))
@@ -163,9 +149,9 @@ describe("cuda loss", function()
     text(m)
     local said = {}
     for i = 1, 5 do
-      emulated.cuemu_fail("exec:weir_embed_f32", 1, ILLEGAL_ADDRESS)
+      driver.cuemu_fail("exec:weir_embed_f32", 1, ILLEGAL_ADDRESS)
       local ok, e = pcall(text, m)
-      emulated.cuemu_fail_clear()
+      driver.cuemu_fail_clear()
       assert.is_false(ok)
       said[i] = tostring(e)
     end
