@@ -31,7 +31,8 @@ template <class T> T __shfl_up_sync(unsigned mask, T v, unsigned delta, int widt
 /* the twin of kdev.h's, where lanes take turns: one for all shuffles */
 template <class Op, int LANES, class T> T kdev_reduce(T v, int line = __builtin_LINE()) {
     return cuemu::unbits<T>(cuemu_butterfly(
-        cuemu::bits(v), [](uint64_t a, uint64_t b) { return cuemu::bits(Op::join(cuemu::unbits<T>(a), cuemu::unbits<T>(b))); }, LANES, line));
+        cuemu::bits(v), [](uint64_t a, uint64_t b) { return cuemu::bits(Op::join(cuemu::unbits<T>(a), cuemu::unbits<T>(b))); }, LANES,
+        line));
 }
 CUEMU_INLINE unsigned __ballot_sync(unsigned mask, int p, int line = __builtin_LINE()) {
     return (unsigned)cuemu_warp(CUEMU_BALLOT, mask, p != 0, 0, line);
