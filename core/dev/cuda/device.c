@@ -16,7 +16,7 @@ static int open_context(weir__cuda *c, unsigned index, weir_error **error) {
     int count = 0, major = 0, minor = 0;
     CUresult code = d->DeviceGetCount(&count);
     if (code || (int)index >= count)
-        return weir_fail(error, WEIR_EINVAL, "device cuda:%u: there %s %d", index, count == 1 ? "is" : "are", count);
+        return weir_fail(error, WEIR_EINVAL, "device cuda:%u: there is none of this number (the driver knows %d)", index, count);
     code = d->DeviceGet(&c->device, (int)index);
     if (!code)
         code = d->DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, c->device);

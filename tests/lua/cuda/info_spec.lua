@@ -111,7 +111,7 @@ describe("devices", function()
 
   it("of_another_number_or_name_are_refused", function()
     for name, why in pairs {
-      ["cuda:1"] = "device cuda:1: there is 1", cud = "device \"cud\": there is none of this name (there are cpu, cuda)",
+      ["cuda:1"] = "device cuda:1: there is none of this number (the driver knows 1)", cud = "device \"cud\": there is none of this name (there are cpu, cuda)",
       ["cuda:"] = "there is none of this name", ["cuda:0x"] = "there is none of this name",
     } do
       local code, out, err = run("A=1", "generate", LLAMA, "--tokens", "1", "-n", "1", "--device", name)
