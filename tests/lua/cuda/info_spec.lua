@@ -1,4 +1,5 @@
--- What weir says of devices, with and without a driver, a device, code for it: `weir info devices`, the errors of `--device`, and of a kernel that the image lacks.
+-- What weir says of devices, with and without a driver, a device, code for it: `weir info devices`, the errors of `--device`, and of a kernel that the image lacks; how one
+-- is made.
 local weir = require "weir"
 local helper = require "helper"
 local emulated = require "cuda.emulated"
@@ -162,5 +163,31 @@ describe("a kernel that the image lacks", function()
     lacking "weir_product_q4_0"
     assert.is_true(right == emulated.logits(weir.load(LLAMA, {device = "cuda"}), tokens))
     emulated.ends_clean()
+  end)
+end)
+
+describe("a device", function()
+  teardown(weir.shutdown)
+
+  it("is_made_while_the_loop_goes_on", function()
+    local LOOKED_UP, ticks, m = "cuModuleGetFunction", 0, nil
+    weir.shutdown()
+    emulated.set("call_us", 2000) -- some hundred calls
+    local before = emulated.count(LOOKED_UP)
+    weir.spawn(function()
+      m = weir.load(LLAMA, {device = "cuda"})
+    end)
+    local now, last = before, nil
+    while now == before or now ~= last do -- until kernels are not looked up any more
+      weir.sleep(0.005)
+      last, now = now, emulated.count(LOOKED_UP)
+      ticks = ticks + (now ~= last and 1 or 0)
+    end
+    emulated.set("call_us", 0)
+    while not m do
+      weir.sleep(0.005)
+    end
+    m:close()
+    assert.is_true(ticks > 3, ticks .. " ticks")
   end)
 end)
