@@ -1,5 +1,5 @@
--- What weir says of devices, with and without a driver, a device, code for it: `weir info devices`, the errors of `--device`, and of a kernel that the image lacks; how one
--- is made.
+-- What weir says of devices, with and without a driver, a device, code for it: `weir info devices`, the errors of `--device`, and of a kernel that the image lacks;
+-- how one is made.
 local weir = require "weir"
 local helper = require "helper"
 local emulated = require "cuda.emulated"
