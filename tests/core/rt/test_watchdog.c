@@ -14,11 +14,12 @@ typedef struct report {
     int64_t elapsed;
 } report;
 
-/* What the watchdog told, and what a handler waits for. */
+/* What the watchdog told, and what a handler waits for. A machine that takes the processor away in a quick handler makes that one slow, and rightly told of:
+ * `quick` counts those apart. */
 typedef struct kennel {
     pthread_mutex_t lock;
     pthread_cond_t told;
-    int count;
+    int count, quick;
     report reports[KEPT];
     bool same_thread;
     pthread_t loop;
@@ -27,6 +28,12 @@ typedef struct kennel {
 static void on_slow(void *data, weir_address actor, const char *name, const char *verb, int64_t elapsed) {
     kennel *k = data;
     pthread_mutex_lock(&k->lock);
+    k->same_thread |= pthread_equal(pthread_self(), k->loop) != 0;
+    if (!strcmp(verb, "quick")) {
+        k->quick++;
+        pthread_mutex_unlock(&k->lock);
+        return;
+    }
     if (k->count < KEPT) {
         report *r = &k->reports[k->count];
         r->actor = actor;
@@ -35,7 +42,6 @@ static void on_slow(void *data, weir_address actor, const char *name, const char
         snprintf(r->verb, sizeof r->verb, "%s", verb);
     }
     k->count++;
-    k->same_thread |= pthread_equal(pthread_self(), k->loop) != 0;
     pthread_cond_broadcast(&k->told);
     pthread_mutex_unlock(&k->lock);
 }
@@ -201,7 +207,7 @@ static void quick_handlers_are_not_told_of(void **state) {
             fixture_run(&f);
     }
     fixture_run(&f);
-    assert_int_equal(kennel_count(&k), 0);
+    assert_int_equal(kennel_count(&k) + k.quick, 0);
     weir_kill(f.s, a);
     fixture_close(&f);
 }
