@@ -5,19 +5,19 @@
 
 const int launch_weir_type[LAUNCH_TYPES] = {WEIR_F32, WEIR_F16, WEIR_BF16, WEIR_Q4_0, WEIR_Q4_1, WEIR_Q8_0};
 
-void launch_kernel(const char *name, launch l, void **args, int count) {
-    unsigned grid[3] = {l.x, l.y ? l.y : 1, l.z ? l.z : 1};
-    const char *why = launch_error(name, grid, l.threads, l.shared, args, count);
-    if (why)
-        fail_msg("%s: %s", name, why);
-}
-
 size_t launch_packed_size(int type, int n, int k) {
     return weir_packed_size(launch_weir_type[type], n, k);
 }
 
+uint8_t *launch_weights(rng *r, int type, int n, int k) {
+    const int weir = launch_weir_type[type];
+    uint8_t *made = ref_random_weights(r, weir, n, k), *file = copied(made, ref_row_bytes(weir, k) * (size_t)n);
+    free(made);
+    return file;
+}
+
 void *launch_packed(int type, const void *source, int source_type, int n, int k, int rope_heads, int rope_dim) {
-    void *packed = poisoned(launch_packed_size(type, n, k)), *const slot = packed;
+    void *packed = nans(launch_packed_size(type, n, k)), *const slot = packed;
     launch l = {.x = (unsigned)(n + 15) / 16 * 16, .threads = WEIR_CUDA_PACK_THREADS};
     switch (type) {
 #define T(name)                                                                                                                            \

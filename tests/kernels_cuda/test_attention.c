@@ -57,16 +57,16 @@ static world world_new(shape s) {
     int rows = s.rows * s.sequences, per = MAX_POSITIONS / 32, width = s.kv_heads * s.dim;
     size_t pool = (size_t)(s.sequences * MAX_POSITIONS * width) * 4;
     world w = {.s = s};
-    w.slot = zeroed((size_t)(rows + 2) * 4);
-    w.position = zeroed((size_t)(rows + 2) * 4);
-    w.blocks = zeroed((size_t)(s.sequences * per) * 4);
-    w.q = zeroed((size_t)(rows * s.heads * s.dim) * 4);
-    w.k = zeroed(pool);
-    w.v = zeroed(pool);
-    w.pool_k = poisoned(pool);
-    w.pool_v = poisoned(pool);
-    w.out = poisoned((size_t)(rows * s.heads * s.dim) * 4);
-    w.want = zeroed((size_t)(rows * s.heads * s.dim) * 8);
+    w.slot = zeros((size_t)(rows + 2) * 4);
+    w.position = zeros((size_t)(rows + 2) * 4);
+    w.blocks = zeros((size_t)(s.sequences * per) * 4);
+    w.q = zeros((size_t)(rows * s.heads * s.dim) * 4);
+    w.k = zeros(pool);
+    w.v = zeros(pool);
+    w.pool_k = nans(pool);
+    w.pool_v = nans(pool);
+    w.out = nans((size_t)(rows * s.heads * s.dim) * 4);
+    w.want = zeros((size_t)(rows * s.heads * s.dim) * 8);
     w.step = (weir_step){.tile_first = 2,
                          .tile_rows = rows,
                          .tile = rows + 3,
@@ -83,12 +83,6 @@ static world world_new(shape s) {
     for (int i = 0; i < s.sequences; i++)
         fill_sequence(&w, i, &r);
     return w;
-}
-
-static void world_free(world *w) {
-    void *all[] = {w->slot, w->position, w->blocks, w->q, w->k, w->v, w->pool_k, w->pool_v, w->out, w->want};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
 }
 
 static double score_of(const world *w, const float *q, const float *k, double scale) {
@@ -118,7 +112,7 @@ static void expect_query(world *w, int row, int head, double scale) {
 static void run_split(world *w, float scale) {
     const shape *s = &w->s;
     int splits = MAX_POSITIONS / 256 + 1, rows = w->step.tile_rows, shared = s->heads / s->kv_heads;
-    float *partial = poisoned((size_t)(rows * s->heads * splits * WEIR_CUDA_PARTIAL_FLOATS(s->dim)) * 4);
+    float *partial = nans((size_t)(rows * s->heads * splits * WEIR_CUDA_PARTIAL_FLOATS(s->dim)) * 4);
     launch l = {(unsigned)splits, (unsigned)(s->kv_heads * WEIR_CUDA_DIV(shared, WEIR_CUDA_ATTENTION_QUERIES)), (unsigned)rows + 3,
                 WEIR_CUDA_ATTENTION_THREADS, 0};
     launch merge = {(unsigned)s->heads, (unsigned)rows + 3, 1, WEIR_CUDA_MAP_THREADS, 0};
@@ -130,7 +124,6 @@ static void run_split(world *w, float scale) {
         run_weir_attention_f32(l, &w->step, w->q, ldq, s->heads, scale, splits, w->pool_k, w->pool_v, s->kv_heads, s->dim, partial,
                                s->window, s->cap);
     run_weir_attention_merge(merge, &w->step, s->heads, splits, s->dim, partial, w->out, s->window);
-    free(partial);
 }
 
 static void run_tiled(world *w, float scale) {
@@ -153,8 +146,8 @@ static void check_attention(shape s, void run(world *, float)) {
     for (int i = 0; i < rows * s.heads; i++)
         expect_query(&w, i / s.heads, i % s.heads, (double)scale);
     run(&w, scale);
-    assert_near(w.out, w.want, (size_t)(rows * s.heads * s.dim), 2e-5, "attention");
-    world_free(&w);
+    assert_near(w.out, w.want, (size_t)(rows * s.heads * s.dim), NEAR_SUM, "attention");
+    arrays_end(NULL);
 }
 
 /* type, heads, kv_heads, dim, window, cap, rows, sequences, last position */
@@ -185,20 +178,18 @@ static void attention_has_the_same_bits_in_any_order_of_threads(void **state) {
     for (int i = 0; i < 2; i++) {
         world a = world_new((shape){WEIR_F16, 4, 2, 64, 0, 0, 5, 2, 270}), b = world_new(a.s);
         runs[i](&a, 0.125f);
-        int was = launch_reverse(1);
+        launch_reverse(true);
         runs[i](&b, 0.125f);
-        launch_reverse(was);
+        launch_reverse(false);
         assert_same_bits(a.out, b.out, (size_t)(10 * 4 * 64), "attention");
-        world_free(&a);
-        world_free(&b);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention_in_splits_is_the_definitions),
-        cmocka_unit_test(attention_in_tiles_is_the_definitions),
-        cmocka_unit_test(attention_has_the_same_bits_in_any_order_of_threads),
+        launch_test(attention_in_splits_is_the_definitions),
+        launch_test(attention_in_tiles_is_the_definitions),
+        launch_test(attention_has_the_same_bits_in_any_order_of_threads),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, launch_open, launch_close);
 }

@@ -6,14 +6,15 @@
 enum { OUTPUTS = 3 };
 
 static void check_draw(const float *logits, int vocab, weir_sample s) {
-    weir_sample samples[OUTPUTS + 1];
-    int32_t slot[1] = {0}, out_row[OUTPUTS + 1] = {0}, got[OUTPUTS + 2], want[OUTPUTS + 2];
+    size_t results = (OUTPUTS + 2) * sizeof(int32_t);
+    weir_sample *samples = zeros((OUTPUTS + 1) * sizeof *samples);
+    int32_t *slot = zeros(sizeof *slot), *out_row = zeros((OUTPUTS + 1) * sizeof *out_row), *got = zeros(results), *want = zeros(results);
     for (int i = 0; i <= OUTPUTS; i++) {
         samples[i] = s;
         samples[i].position = s.position + i;
     }
-    memset(got, 0x7f, sizeof got);
-    memset(want, 0x7f, sizeof want);
+    memset(got, 0x7f, results); /* what is no token, and not the -1 of none */
+    memset(want, 0x7f, results);
     weir_step step = {.outputs = OUTPUTS + 1,
                       .out_tile = OUTPUTS,
                       .out_first = 1,
@@ -22,18 +23,16 @@ static void check_draw(const float *logits, int vocab, weir_sample s) {
                       .out_row = out_row,
                       .sample = samples,
                       .sampled = want};
-    void *cpu = zeroed(weir_sample_workspace(vocab)), *room = poisoned(WEIR_CUDA_SAMPLE_WORKSPACE(vocab) * OUTPUTS);
+    void *cpu = zeros(weir_sample_workspace(vocab)), *room = nans(WEIR_CUDA_SAMPLE_WORKSPACE(vocab) * OUTPUTS);
     run_kernel(WEIR_CPU_GENERIC, WEIR_K_sample, &(weir_k_sample){&step, logits, vocab, 0, cpu, 1, 0}, 1);
     step.sampled = got;
     run_weir_draw((launch){.x = OUTPUTS + 2, .threads = WEIR_CUDA_SAMPLE_THREADS}, &step, logits, vocab, room);
-    assert_memory_equal(got, want, sizeof got);
-    free(cpu);
-    free(room);
+    assert_memory_equal(got, want, results);
 }
 
 static float *logits_of(int vocab, float spread, uint64_t seed) {
     rng r = {seed};
-    float *x = zeroed((size_t)(OUTPUTS * vocab) * sizeof *x);
+    float *x = zeros((size_t)(OUTPUTS * vocab) * sizeof *x);
     for (int i = 0; i < OUTPUTS * vocab; i++)
         x[i] = rng_normal(&r) * spread;
     return x;
@@ -48,7 +47,6 @@ static void greedy_takes_the_lowest_id_of_the_largest_logits(void **state) {
     for (int i = 0; i < 3 * 100; i++)
         x[i] = i < 100 ? NAN : i < 200 ? -INFINITY : i % 2 ? 0.0f : -0.0f;
     check_draw(x, 100, (weir_sample){0});
-    free(x);
 }
 
 static void draws_the_cpus_tokens(const weir_sample *s, int cases) {
@@ -60,7 +58,6 @@ static void draws_the_cpus_tokens(const weir_sample *s, int cases) {
             one.seed = (uint64_t)(i * 17 + 3);
             one.position = i * 5;
             check_draw(x, vocabs[v], one);
-            free(x);
         }
 }
 
@@ -95,7 +92,7 @@ static void draws_by_all_steps_together(void **state) {
 
 static void equal_logits_at_the_edges_are_kept_as_on_the_cpu(void **state) {
     (void)state;
-    float *x = zeroed(OUTPUTS * 200 * sizeof *x);
+    float *x = zeros(OUTPUTS * 200 * sizeof *x);
     for (int i = 0; i < OUTPUTS * 200; i++)
         x[i] = (float)(i % 5);
     for (uint64_t seed = 0; seed < 4; seed++) {
@@ -103,7 +100,6 @@ static void equal_logits_at_the_edges_are_kept_as_on_the_cpu(void **state) {
         check_draw(x, 200, (weir_sample){.temperature = 1, .top_p = 0.3f, .seed = seed});
         check_draw(x, 200, (weir_sample){.temperature = 1, .top_k = 60, .top_p = 0.8f, .seed = seed});
     }
-    free(x);
 }
 
 static void logits_that_are_no_numbers_are_never_drawn(void **state) {
@@ -118,19 +114,18 @@ static void logits_that_are_no_numbers_are_never_drawn(void **state) {
     for (int i = 0; i < OUTPUTS * 300; i++)
         x[i] = i < 300 ? NAN : -INFINITY;
     check_draw(x, 300, (weir_sample){.temperature = 1, .seed = 6});
-    free(x);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(greedy_takes_the_lowest_id_of_the_largest_logits),
-        cmocka_unit_test(draws_by_temperature_alone),
-        cmocka_unit_test(draws_of_the_k_largest),
-        cmocka_unit_test(draws_of_the_fewest_that_make_p),
-        cmocka_unit_test(draws_of_those_near_the_best),
-        cmocka_unit_test(draws_by_all_steps_together),
-        cmocka_unit_test(equal_logits_at_the_edges_are_kept_as_on_the_cpu),
-        cmocka_unit_test(logits_that_are_no_numbers_are_never_drawn),
+        launch_test(greedy_takes_the_lowest_id_of_the_largest_logits),
+        launch_test(draws_by_temperature_alone),
+        launch_test(draws_of_the_k_largest),
+        launch_test(draws_of_the_fewest_that_make_p),
+        launch_test(draws_of_those_near_the_best),
+        launch_test(draws_by_all_steps_together),
+        launch_test(equal_logits_at_the_edges_are_kept_as_on_the_cpu),
+        launch_test(logits_that_are_no_numbers_are_never_drawn),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, launch_open, launch_close);
 }

@@ -31,9 +31,9 @@ static int source_row(int heads, int rope_dim, int n, int row) {
 static void check_pack(int type, int n, int k, int heads, int rope_dim) {
     rng r = {(uint64_t)(n + type)};
     int weir = launch_weir_type[type];
-    uint8_t *file = ref_random_weights(&r, weir, n, k);
+    uint8_t *file = launch_weights(&r, type, n, k);
     size_t bytes = ref_row_bytes(weir, k) * (size_t)n;
-    uint8_t *odd = (uint8_t *)zeroed(bytes + 1) + 1;
+    uint8_t *odd = (uint8_t *)zeros(bytes + 1) + 1;
     memcpy(odd, file, bytes);
     void *packed = launch_packed(type, odd, weir, n, k, heads, rope_dim);
     for (int row = 0; row < (n + 15) / 16 * 16; row++)
@@ -43,9 +43,6 @@ static void check_pack(int type, int n, int k, int heads, int rope_dim) {
                 want = ref_value(weir, file + (size_t)source_row(heads, rope_dim, n, row) * ref_row_bytes(weir, k), i);
             assert_float_equal(got, want, 0);
         }
-    free(file);
-    free(odd - 1);
-    free(packed);
 }
 
 static void pack_puts_every_value_where_the_layout_says(void **state) {
@@ -75,7 +72,7 @@ static void pack_makes_float_types_of_one_another_as_the_cpu_does(void **state) 
         for (int to = 0; to < 3; to++) {
             int source = launch_weir_type[types[from]], target = launch_weir_type[types[to]];
             float values[N * K];
-            uint8_t file[N * K * 4], want[N * K * 4];
+            uint8_t *file = zeros(N * K * ref_row_bytes(source, 1)), want[N * K * 4];
             for (int i = 0; i < N * K; i++)
                 values[i] = i == 7 ? 1e30f : i == 8 ? 3e-6f : rng_normal(&r);
             weir_quantise(source, values, N * K, file);
@@ -83,7 +80,6 @@ static void pack_makes_float_types_of_one_another_as_the_cpu_does(void **state) 
             weir_quantise(target, values, N * K, want);
             void *packed = launch_packed(types[to], file, source, N, K, 0, 0);
             assert_memory_equal(packed, want, (size_t)(N * K) * (target == WEIR_F32 ? 4 : 2));
-            free(packed);
         }
 }
 
@@ -94,8 +90,8 @@ static void pack_vector_widens_permutes_and_adds_as_on_the_cpu(void **state) {
     rng r = {12};
     for (int i = 0; i < 3; i++)
         for (int heads = 0; heads <= 10; heads += 5) {
-            float values[K], got[K], want[K];
-            uint8_t source[K * 4];
+            float values[K], want[K], *got = nans(sizeof want);
+            uint8_t *source = zeros(K * ref_row_bytes(types[i], 1));
             void *to = got, *cpu = want;
             for (int j = 0; j < K; j++)
                 values[j] = rng_normal(&r);
@@ -110,10 +106,10 @@ static void pack_vector_widens_permutes_and_adds_as_on_the_cpu(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pack_puts_every_value_where_the_layout_says),
-        cmocka_unit_test(pack_undoes_ggufs_order_of_rotary_rows),
-        cmocka_unit_test(pack_makes_float_types_of_one_another_as_the_cpu_does),
-        cmocka_unit_test(pack_vector_widens_permutes_and_adds_as_on_the_cpu),
+        launch_test(pack_puts_every_value_where_the_layout_says),
+        launch_test(pack_undoes_ggufs_order_of_rotary_rows),
+        launch_test(pack_makes_float_types_of_one_another_as_the_cpu_does),
+        launch_test(pack_vector_widens_permutes_and_adds_as_on_the_cpu),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, launch_open, launch_close);
 }

@@ -15,26 +15,19 @@ typedef struct problem {
 static problem problem_new(int type, int n, int k, int rows) {
     rng r = {(uint64_t)(type * 7919 + n * 31 + k + rows)};
     problem p = {.type = type, .n = n, .k = k, .rows = rows};
-    p.file = ref_random_weights(&r, launch_weir_type[type], n, k);
+    p.file = launch_weights(&r, type, n, k);
     void *packed = launch_packed(type, p.file, launch_weir_type[type], n, k, 0, 0);
     p.bias_offset = launch_packed_size(type, n, k);
-    p.packed = zeroed(p.bias_offset + (size_t)n * sizeof(float));
+    p.packed = zeros(p.bias_offset + (size_t)n * sizeof(float));
     memcpy(p.packed, packed, p.bias_offset);
-    free(packed);
     p.bias = (float *)(void *)((char *)p.packed + p.bias_offset);
-    p.x = zeroed((size_t)(rows * k) * sizeof(float));
+    p.x = zeros((size_t)(rows * k) * sizeof(float));
     for (int i = 0; i < n; i++)
         p.bias[i] = rng_float(&r);
     for (int i = 0; i < rows * k; i++)
         p.x[i] = rng_float(&r);
     p.step = (weir_step){.rows = rows + 3, .tile = rows + 2, .tile_first = 3, .tile_rows = rows, .out_rows = rows, .out_tile = rows};
     return p;
-}
-
-static void problem_free(problem *p) {
-    free(p->file);
-    free(p->packed);
-    free(p->x);
 }
 
 static double exact(const problem *p, int r, int j) {
@@ -49,8 +42,8 @@ static double exact(const problem *p, int r, int j) {
 static void check_product(int type, int n, int k, int rows) {
     problem p = problem_new(type, n, k, rows);
     int ldy = n + 5, pass = p.step.tile_first;
-    float *y = poisoned((size_t)((rows + pass) * ldy) * sizeof *y), *got = zeroed((size_t)(rows * n) * sizeof *got);
-    double *want = zeroed((size_t)(rows * n) * sizeof *want);
+    float *y = nans((size_t)((rows + pass) * ldy) * sizeof *y), *got = zeros((size_t)(rows * n) * sizeof *got);
+    double *want = zeros((size_t)(rows * n) * sizeof *want);
     for (int r = 0; r < rows; r++)
         for (int j = 0; j < n; j++)
             y[(r + pass) * ldy + j] = (float)(r - j);
@@ -60,12 +53,8 @@ static void check_product(int type, int n, int k, int rows) {
             got[r * n + j] = y[(r + pass) * ldy + j];
             want[r * n + j] = exact(&p, r, j) + (double)p.bias[j] + (double)(r - j);
         }
-    assert_near(got, want, (size_t)(rows * n), 2e-5, "product");
+    assert_near(got, want, (size_t)(rows * n), NEAR_SUM, "product");
     assert_true(isnan(y[(pass - 1) * ldy]) && isnan(y[pass * ldy + n]));
-    free(y);
-    free(got);
-    free(want);
-    problem_free(&p);
 }
 
 static void product_is_the_sum_over_k_of_every_type(void **state) {
@@ -93,14 +82,13 @@ static void product_has_the_same_bits_whatever_the_number_of_rows(void **state) 
     (void)state;
     for (int type = 0; type < LAUNCH_TYPES; type++) {
         problem p = problem_new(type, 20, 576, 9);
-        float all[9 * 20], one[20];
+        float *all = nans(9 * 20 * sizeof *all), *one = nans(20 * sizeof *one);
         launch_product(type, &p.step, &p.packed, 20, 576, p.x, WEIR_ROWS_TILE, all, 20, WEIR_ROWS_TILE, 0, 0, 0);
         p.step.tile_rows = 1;
         for (int r = 0; r < 9; r++) {
             launch_product(type, &p.step, &p.packed, 20, 576, p.x + r * 576, WEIR_ROWS_TILE, one, 20, WEIR_ROWS_TILE, 0, 0, 0);
             assert_same_bits(all + r * 20, one, 20, "row");
         }
-        problem_free(&p);
     }
 }
 
@@ -130,19 +118,15 @@ static void check_gated(int type, int n, int k, int rows, int activation, int bi
     rng r = {99};
     for (int i = 0; i < n; i++)
         up.bias[i] = rng_float(&r);
-    float *y = poisoned((size_t)(rows * n) * sizeof *y);
-    double *want = zeroed((size_t)(rows * n) * sizeof *want);
+    float *y = nans((size_t)(rows * n) * sizeof *y);
+    double *want = zeros((size_t)(rows * n) * sizeof *want);
     launch_gated(&gate, &up, activation, bias, y);
     for (int i = 0; i < rows * n; i++) {
         double g = exact(&gate, i / n, i % n) + (bias ? (double)gate.bias[i % n] : 0);
         double u = exact(&up, i / n, i % n) + (bias ? (double)up.bias[i % n] : 0);
         want[i] = activated(g, activation) * u;
     }
-    assert_near(y, want, (size_t)(rows * n), 5e-5, "gated");
-    free(y);
-    free(want);
-    problem_free(&gate);
-    problem_free(&up);
+    assert_near(y, want, (size_t)(rows * n), NEAR_GATED, "gated");
 }
 
 static void gated_is_activation_of_gate_times_up(void **state) {
@@ -156,9 +140,9 @@ static void gated_is_activation_of_gate_times_up(void **state) {
 /* The three steps where there is no cuBLAS: weights as plain rows, in two pieces of outputs, then products. */
 static void check_many(int type, int n, int k, int rows, bool half) {
     problem p = problem_new(type, n, k, rows);
-    void *w = poisoned((size_t)(n * k) * 4), *x = poisoned((size_t)(rows * k) * 2);
-    float *y = zeroed((size_t)(rows * n) * sizeof *y);
-    double *want = zeroed((size_t)(rows * n) * sizeof *want);
+    void *w = nans((size_t)(n * k) * 4), *x = nans((size_t)(rows * k) * 2);
+    float *y = zeros((size_t)(rows * n) * sizeof *y);
+    double *want = zeros((size_t)(rows * n) * sizeof *want);
     launch map = {(unsigned)WEIR_CUDA_DIV(k, WEIR_CUDA_MAP_THREADS), (unsigned)rows + 2, 1, WEIR_CUDA_MAP_THREADS, 0};
     run_weir_to_f16(map, &p.step, p.x, k, k, WEIR_ROWS_TILE, x);
     for (int first = 0, part = n / 2 + 1; first < n; first += part) {
@@ -185,12 +169,7 @@ static void check_many(int type, int n, int k, int rows, bool half) {
     }
     for (int i = 0; i < rows * n; i++)
         want[i] = exact(&p, i / n, i % n) + (double)p.bias[i % n];
-    assert_near(y, want, (size_t)(rows * n), half ? 3e-3 : 2e-5, half ? "gemm f16" : "gemm f32");
-    free(w);
-    free(x);
-    free(y);
-    free(want);
-    problem_free(&p);
+    assert_near(y, want, (size_t)(rows * n), half ? NEAR_SUM_F16 : NEAR_SUM, half ? "gemm f16" : "gemm f32");
 }
 
 static void many_rows_go_by_plain_weights_in_f32(void **state) {
@@ -211,7 +190,7 @@ static void dequantised_values_are_exactly_the_files(void **state) {
     (void)state;
     for (int type = 0; type < LAUNCH_TYPES; type++) {
         problem p = problem_new(type, 5, 96, 1);
-        float w[5 * 96];
+        float *w = nans(5 * 96 * sizeof *w);
         launch l = {.x = 5, .threads = WEIR_CUDA_PACK_THREADS};
         switch (type) {
 #define T(name)                                                                                                                            \
@@ -226,13 +205,12 @@ static void dequantised_values_are_exactly_the_files(void **state) {
             weir_dequantise(launch_weir_type[type], p.file + (size_t)j * ref_row_bytes(launch_weir_type[type], 96), 96, want);
             assert_same_bits(w + j * 96, want, 96, "value");
         }
-        problem_free(&p);
     }
 }
 
 static void finish_adds_bias_and_what_was_there(void **state) {
     (void)state;
-    float product[2 * 300], y[5 * 310], bias[300];
+    float *product = zeros(2 * 300 * sizeof *product), *y = zeros(5 * 310 * sizeof *y), *bias = zeros(300 * sizeof *bias);
     void *unit = bias;
     for (int i = 0; i < 600; i++)
         product[i] = (float)i;
@@ -253,15 +231,11 @@ static void finish_adds_bias_and_what_was_there(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(product_is_the_sum_over_k_of_every_type),
-        cmocka_unit_test(product_takes_any_number_of_rows),
-        cmocka_unit_test(product_of_floats_takes_rows_of_any_length),
-        cmocka_unit_test(product_has_the_same_bits_whatever_the_number_of_rows),
-        cmocka_unit_test(gated_is_activation_of_gate_times_up),
-        cmocka_unit_test(many_rows_go_by_plain_weights_in_f32),
-        cmocka_unit_test(many_rows_go_by_plain_weights_in_f16),
-        cmocka_unit_test(dequantised_values_are_exactly_the_files),
-        cmocka_unit_test(finish_adds_bias_and_what_was_there),
+        launch_test(product_is_the_sum_over_k_of_every_type),    launch_test(product_takes_any_number_of_rows),
+        launch_test(product_of_floats_takes_rows_of_any_length), launch_test(product_has_the_same_bits_whatever_the_number_of_rows),
+        launch_test(gated_is_activation_of_gate_times_up),       launch_test(many_rows_go_by_plain_weights_in_f32),
+        launch_test(many_rows_go_by_plain_weights_in_f16),       launch_test(dequantised_values_are_exactly_the_files),
+        launch_test(finish_adds_bias_and_what_was_there),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, launch_open, launch_close);
 }

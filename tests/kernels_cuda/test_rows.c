@@ -18,11 +18,11 @@ static weir_step step_of(int first, int rows) {
                        .out_first = 1,
                        .out_rows = 3,
                        .blocks_per_sequence = 3,
-                       .token = token,
-                       .slot = slot,
-                       .position = position,
-                       .out_row = out_row,
-                       .blocks = blocks};
+                       .token = copied(token, sizeof token),
+                       .slot = copied(slot, sizeof slot),
+                       .position = copied(position, sizeof position),
+                       .out_row = copied(out_row, sizeof out_row),
+                       .blocks = copied(blocks, sizeof blocks)};
 }
 
 static launch map_over(int width, int rows) {
@@ -34,11 +34,10 @@ static launch row_each(int rows) {
 }
 
 static void assert_close(const float *got, const float *want, size_t n, double tolerance, const char *what) {
-    double *exact = zeroed(n * sizeof *exact);
+    double *exact = zeros(n * sizeof *exact);
     for (size_t i = 0; i < n; i++)
         exact[i] = (double)want[i];
     assert_near(got, exact, n, tolerance, what);
-    free(exact);
 }
 
 static void tile_moves_as_on_the_cpu(void **state) {
@@ -58,15 +57,13 @@ static void tile_moves_as_on_the_cpu(void **state) {
 static void check_embed(int type, int n, int k, float scale) {
     rng r = {(uint64_t)type + 5};
     int weir = launch_weir_type[type];
-    int32_t history[6 * 32], want_history[6 * 32];
-    uint8_t *file = ref_random_weights(&r, weir, n, k);
-    void *packed = launch_packed(type, file, weir, n, k, 0, 0), *panels = zeroed(weir_packed_size(weir, n, k));
+    int32_t *history = zeros(6 * 32 * sizeof *history), *want_history = zeros(6 * 32 * sizeof *history);
+    uint8_t *file = launch_weights(&r, type, n, k);
+    void *packed = launch_packed(type, file, weir, n, k, 0, 0), *panels = zeros(weir_packed_size(weir, n, k));
     weir_k_pack pack = {.source = file, .w = {&panels, 0, weir, n, k}, .source_type = weir};
     run_kernel(CPU, WEIR_K_pack, &pack, 1);
-    float *got = zeroed((size_t)(8 * k) * sizeof *got), *want = zeroed((size_t)(8 * k) * sizeof *want);
+    float *got = zeros((size_t)(8 * k) * sizeof *got), *want = zeros((size_t)(8 * k) * sizeof *want);
     weir_step step = step_of(1, 6);
-    memset(history, 0, sizeof history);
-    memset(want_history, 0, sizeof want_history);
     step.history = want_history;
     run_kernel(CPU, WEIR_K_embed, &(weir_k_embed){&step, {&panels, 0, weir, n, k}, want, scale}, 1);
     step.history = history;
@@ -79,12 +76,7 @@ static void check_embed(int type, int n, int k, float scale) {
 #undef T
     }
     assert_same_bits(got, want, (size_t)(8 * k), "embedded");
-    assert_memory_equal(history, want_history, sizeof history);
-    free(file);
-    free(packed);
-    free(panels);
-    free(got);
-    free(want);
+    assert_memory_equal(history, want_history, 6 * 32 * sizeof *history);
 }
 
 static void embed_has_the_cpus_bits_for_every_type(void **state) {
@@ -98,8 +90,8 @@ static void embed_has_the_cpus_bits_for_every_type(void **state) {
 
 static void check_norm(int width, int x_rows, int y_rows, int add) {
     rng r = {(uint64_t)width};
-    float *x = zeroed((size_t)(8 * width) * 4), *got = zeroed((size_t)(8 * width) * 4), *want = zeroed((size_t)(8 * width) * 4);
-    float *w = zeroed((size_t)width * 4);
+    float *x = zeros((size_t)(8 * width) * 4), *got = zeros((size_t)(8 * width) * 4), *want = zeros((size_t)(8 * width) * 4);
+    float *w = zeros((size_t)width * 4);
     void *unit = w;
     for (int i = 0; i < 8 * width; i++) {
         x[i] = rng_normal(&r) * 3;
@@ -111,11 +103,7 @@ static void check_norm(int width, int x_rows, int y_rows, int add) {
     weir_k_rmsnorm a = {&step, x, x_rows, width, &unit, 0, 1e-5f, y_rows, add, want, NULL, NULL};
     run_kernel(CPU, WEIR_K_rmsnorm, &a, 1);
     run_weir_rmsnorm(row_each(7), &step, x, x_rows, width, &unit, 0, 1e-5f, got, y_rows, add);
-    assert_close(got, want, (size_t)(8 * width), 1e-6, "norm");
-    free(x);
-    free(got);
-    free(want);
-    free(w);
+    assert_close(got, want, (size_t)(8 * width), NEAR_NORM, "norm");
 }
 
 static void rmsnorm_is_the_cpus_for_every_way_of_addressing_rows(void **state) {
@@ -131,7 +119,7 @@ static void rmsnorm_is_the_cpus_for_every_way_of_addressing_rows(void **state) {
 
 static void rmsnorm_works_in_place(void **state) {
     (void)state;
-    float x[600], w[300];
+    float *x = zeros(600 * sizeof *x), *w = zeros(300 * sizeof *w);
     void *unit = w;
     weir_step step = step_of(0, 2);
     for (int i = 0; i < 600; i++)
@@ -148,7 +136,7 @@ static void rmsnorm_works_in_place(void **state) {
 static void gate_has_the_bits_of_the_cpus_functions(void **state) {
     (void)state;
     enum { N = 300, ROWS = 3 };
-    float gate[ROWS * N], up[ROWS * N], got[ROWS * (N + 4)];
+    float *gate = zeros(ROWS * N * sizeof *gate), *up = zeros(ROWS * N * sizeof *up), *got = nans(ROWS * (N + 4) * sizeof *got);
     rng r = {3};
     for (int i = 0; i < ROWS * N; i++) {
         gate[i] = rng_normal(&r) * 20;
@@ -166,7 +154,7 @@ static void gate_has_the_bits_of_the_cpus_functions(void **state) {
 
 static void softcap_has_the_cpus_bits(void **state) {
     (void)state;
-    float got[3 * 500], want[3 * 500];
+    float want[3 * 500], *got = zeros(sizeof want);
     rng r = {4};
     for (int i = 0; i < 3 * 500; i++)
         got[i] = want[i] = rng_normal(&r) * (i % 3 ? 1.0f : 90.0f);
@@ -178,8 +166,8 @@ static void softcap_has_the_cpus_bits(void **state) {
 
 static void to_f16_rounds_to_nearest_even(void **state) {
     (void)state;
-    float x[2 * 310];
-    uint16_t got[2 * 300];
+    float *x = zeros(2 * 310 * sizeof *x);
+    uint16_t *got = nans(2 * 300 * sizeof *got);
     rng r = {6};
     for (int i = 0; i < 2 * 310; i++)
         x[i] = ldexpf(rng_normal(&r), rng_below(&r, 40) - 20);
@@ -192,8 +180,8 @@ static void to_f16_rounds_to_nearest_even(void **state) {
 static void rope_table_has_the_cpus_bits(void **state) {
     (void)state;
     enum { DIM = 64, POSITIONS = 300 };
-    double frequency[DIM / 2];
-    static float got[POSITIONS * DIM], want[POSITIONS * DIM];
+    double *frequency = zeros(DIM / 2 * sizeof *frequency);
+    float *got = nans(POSITIONS * DIM * sizeof *got), *want = zeros(POSITIONS * DIM * sizeof *want);
     weir_rope_frequencies(&(weir_rope){.base = 10000, .dim = DIM}, frequency);
     frequency[0] = 1e6; /* far around */
     run_kernel(CPU, WEIR_K_rope_table, &(weir_k_rope_table){want, POSITIONS, DIM, frequency, 1.25}, 1);
@@ -209,7 +197,7 @@ static float pool_value(const void *pool, bool half, size_t at) {
 }
 
 /* K and V of every tile row, from the cpu's blocks and from the device's. */
-static void check_stored(const weir_kv *want, const weir_kv *got, const weir_step *step) {
+static void check_stored(const weir_kv *want, const weir_kv *got, const weir_step *step, double tolerance) {
     bool half = want->type == WEIR_F16;
     int padded = (want->dim + 15) / 16 * 16;
     for (int r = step->tile_first; r < step->tile_first + step->tile_rows; r++)
@@ -219,7 +207,7 @@ static void check_stored(const weir_kv *want, const weir_kv *got, const weir_ste
             float k = pool_value(want->k, half, (head * (size_t)want->dim + (size_t)d) * 32 + (size_t)at);
             float v = pool_value(want->v, half, (head * 32 + (size_t)at) * (size_t)padded + (size_t)d);
             size_t mine = (head * 32 + (size_t)at) * (size_t)want->dim + (size_t)d;
-            assert_true(fabsf(pool_value(got->k, half, mine) - k) <= 1e-3f * (half ? 1 : 1e-3f) * (1 + fabsf(k)));
+            assert_true(fabs((double)pool_value(got->k, half, mine) - (double)k) <= tolerance * (1 + fabs((double)k)));
             assert_float_equal(pool_value(got->v, half, mine), v, 0);
         }
 }
@@ -229,9 +217,9 @@ static void check_store(int type, int heads, int kv_heads, int dim, int rope_dim
     rng r = {(uint64_t)(dim * 3 + rope_dim)};
     int ld = (heads + 2 * kv_heads) * dim + 3, k_offset = heads * dim, v_offset = k_offset + kv_heads * dim;
     size_t pool = (size_t)(POOL * kv_heads * 32 * (dim + 16)) * 4;
-    weir_kv want = {zeroed(pool), zeroed(pool), type, kv_heads, dim, 0}, got = {zeroed(pool), zeroed(pool), type, kv_heads, dim, 0};
-    float *a = zeroed((size_t)(8 * ld) * 4), *b = zeroed((size_t)(8 * ld) * 4), *table = zeroed((size_t)(66 * rope_dim + 1) * 4);
-    float *w = zeroed((size_t)(2 * dim) * 4);
+    weir_kv want = {zeros(pool), zeros(pool), type, kv_heads, dim, 0}, got = {zeros(pool), zeros(pool), type, kv_heads, dim, 0};
+    float *a = zeros((size_t)(8 * ld) * 4), *b = zeros((size_t)(8 * ld) * 4), *table = zeros((size_t)(66 * rope_dim + 1) * 4);
+    float *w = zeros((size_t)(2 * dim) * 4);
     void *unit = w, *const *base = norms ? &unit : NULL;
     for (int i = 0; i < 8 * ld; i++)
         a[i] = b[i] = rng_normal(&r);
@@ -249,16 +237,8 @@ static void check_store(int type, int heads, int kv_heads, int dim, int rope_dim
     else
         run_weir_rope_store_f32(l, &step, b, ld, k_offset, v_offset, heads, rope_dim, table, got.k, got.v, kv_heads, dim, base, 0,
                                 (uint64_t)dim * 4, 1e-6f);
-    assert_close(b, a, (size_t)(8 * ld), norms ? 1e-6 : 0, "rotated rows");
-    check_stored(&want, &got, &step);
-    free(want.k);
-    free(want.v);
-    free(got.k);
-    free(got.v);
-    free(a);
-    free(b);
-    free(table);
-    free(w);
+    assert_close(b, a, (size_t)(8 * ld), norms ? NEAR_NORM : 0, "rotated rows");
+    check_stored(&want, &got, &step, !norms ? 0 : type == WEIR_F16 ? NEAR_NORM_F16 : NEAR_NORM);
 }
 
 static void rope_store_rotates_and_stores_as_on_the_cpu(void **state) {
@@ -272,15 +252,15 @@ static void rope_store_rotates_and_stores_as_on_the_cpu(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tile_moves_as_on_the_cpu),
-        cmocka_unit_test(embed_has_the_cpus_bits_for_every_type),
-        cmocka_unit_test(rmsnorm_is_the_cpus_for_every_way_of_addressing_rows),
-        cmocka_unit_test(rmsnorm_works_in_place),
-        cmocka_unit_test(gate_has_the_bits_of_the_cpus_functions),
-        cmocka_unit_test(softcap_has_the_cpus_bits),
-        cmocka_unit_test(to_f16_rounds_to_nearest_even),
-        cmocka_unit_test(rope_table_has_the_cpus_bits),
-        cmocka_unit_test(rope_store_rotates_and_stores_as_on_the_cpu),
+        launch_test(tile_moves_as_on_the_cpu),
+        launch_test(embed_has_the_cpus_bits_for_every_type),
+        launch_test(rmsnorm_is_the_cpus_for_every_way_of_addressing_rows),
+        launch_test(rmsnorm_works_in_place),
+        launch_test(gate_has_the_bits_of_the_cpus_functions),
+        launch_test(softcap_has_the_cpus_bits),
+        launch_test(to_f16_rounds_to_nearest_even),
+        launch_test(rope_table_has_the_cpus_bits),
+        launch_test(rope_store_rotates_and_stores_as_on_the_cpu),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, launch_open, launch_close);
 }
