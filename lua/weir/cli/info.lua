@@ -217,7 +217,8 @@ local function run_devices(o)
   return 0
 end
 
-function info.run(o)
+function info.run(o, program)
+  program.interrupts(nil, nil, nil) -- nothing is to be put in order: Ctrl-C and SIGTERM end it though a disk or a driver does not answer
   if o[1] == "devices" then
     return run_devices(o)
   end

@@ -54,6 +54,16 @@ describe("devices", function()
     end
   end)
 
+  for signal, expected in pairs {INT = 130, TERM = 143} do
+    it("of_a_driver_that_does_not_answer_are_not_waited_for_after_SIG" .. signal, function()
+      local script = "env --default-signal=INT CUEMU_CALL_US=60000000 %s info devices & pid=$!; "
+        .. "while kill -0 $pid && ! grep -q libcuda /proc/$pid/maps; do sleep 0.01; done; kill -%s $pid; wait $pid"
+      local started = os.time()
+      assert.equal(expected, (helper.shell(script:format(helper.quote(helper.program), signal))))
+      assert.is_true(os.time() - started < 60)
+    end)
+  end
+
   it("without_a_driver_say_so", function()
     local row, n = devices "-u LD_LIBRARY_PATH"
     assert.equal(2, n)
