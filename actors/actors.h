@@ -44,6 +44,10 @@ bool weir__read_neighbour(weir_actor *self, const weir_message *m, const char *k
 /* Makes the stream of an actor that was just spawned; on failure the actor is killed (its fini sees a NULL stream). */
 int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, const char *name, weir__stream **out, weir_error **error);
 
+/* What is told of an actor that has ended, or of what it left undone (error is taken): the loss of the device where that is the reason, else the error itself. */
+weir_error *weir__reason(weir_error *error);
+bool weir__is_gone(int code); /* of a call: the actor that was asked has ended */
+weir_error *weir__lost_error(const weir__device *d);
 /* Ends an actor whose device is lost: the model starts it anew. */
 void weir__exit_lost(weir_actor *self, const weir__device *d);
 void weir__on_device_lost(weir_actor *self, const weir_message *m, const weir__device *d); /* the message "device_lost" of its stream */

@@ -324,6 +324,7 @@ void weir__model_broken(weir_actor *self, weir_error *error) {
         return;
     }
     if (!bear(m, &pause)) {
+        m->members[WEIR__GENERATOR].address = 0; /* ends by itself, when it has told its requests why */
         weir_exit(self, weir_error_new(WEIR_EEXITED, "model", error, "the model's actors ended more than %lld times within %lld s: %s",
                                        (long long)m->intensity, (long long)(PERIOD / 1000000000), weir_error_text(error)));
         return;

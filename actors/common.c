@@ -44,8 +44,27 @@ weir_error *weir__stream_refused(const weir__device *d, const char *stream, int 
                           weir_code_text(code));
 }
 
+weir_error *weir__reason(weir_error *error) {
+    const weir_error *e = error;
+    while (e && weir_error_code(e) != WEIR_EDEVICE)
+        e = weir_error_cause(e);
+    if (!e || e == error)
+        return error;
+    weir_error *reason = weir_error_ref(e);
+    weir_error_free(error);
+    return reason;
+}
+
+bool weir__is_gone(int code) {
+    return code == WEIR_EEXITED || code == WEIR_EKILLED || code == WEIR_ENOACTOR;
+}
+
+weir_error *weir__lost_error(const weir__device *d) {
+    return weir_error_new(WEIR_EDEVICE, NULL, NULL, "device %s is lost: %s", weir__device_name(d), weir__device_lost(d));
+}
+
 void weir__exit_lost(weir_actor *self, const weir__device *d) {
-    weir_exit(self, weir_error_new(WEIR_EDEVICE, NULL, NULL, "device %s is lost: %s", weir__device_name(d), weir__device_lost(d)));
+    weir_exit(self, weir__lost_error(d));
 }
 
 void weir__on_device_lost(weir_actor *self, const weir_message *m, const weir__device *d) {

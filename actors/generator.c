@@ -61,9 +61,10 @@ static void fail_sequences(weir_actor *self, const weir_error *why) {
     for (weir__request *r = g->requests, *next; r; r = next) {
         next = r->next;
         if (r->sequence && r->state != WEIR__ENDED)
-            weir__generator_fail(self, r,
-                                 weir_error_new(WEIR_EEXITED, "stepper", why ? weir_error_ref(why) : NULL,
-                                                "the stepper ended, and with it what request %llu had written", (unsigned long long)r->id));
+            weir__generator_fail(
+                self, r,
+                weir__reason(weir_error_new(WEIR_EEXITED, "stepper", why ? weir_error_ref(why) : NULL,
+                                            "the stepper ended, and with it what request %llu had written", (unsigned long long)r->id)));
     }
 }
 
@@ -80,7 +81,7 @@ static void on_opened(weir_actor *self, void *data, const weir_message *reply, c
             close_sequence(self, (uint64_t)sequence);
         return;
     }
-    if (error && !weir__stepper_there(g)) {
+    if (error && (!weir__stepper_there(g) || weir__is_gone(weir_error_code(error)))) {
         r->state = WEIR__WAITING;
         return;
     }
@@ -102,7 +103,9 @@ static void ask_sequence(weir_actor *self, weir__request *r) {
     if (r->state == WEIR__WAITING)
         return;
     int code = weir_call(self, g->options.stepper, g->open, NULL, 0, on_opened, (void *)(uintptr_t)r->id, NULL);
-    if (code)
+    if (weir__is_gone(code))
+        r->state = WEIR__WAITING;
+    else if (code)
         weir__generator_fail(self, r, weir_error_new(code, NULL, NULL, "generate: a sequence cannot be asked for"));
 }
 
@@ -135,7 +138,7 @@ static void on_encoded(weir_actor *self, void *data, const weir_message *reply, 
     if (!r)
         return;
     if (error)
-        e = weir_error_ref(error);
+        e = weir__reason(weir_error_ref(error));
     else
         weir__read_ids(g->system, weir_read(weir_message_body(reply), NULL), weir__checkpoint_config(g->checkpoint)->vocab, &r->prompt, &e);
     if (e)
@@ -280,14 +283,19 @@ static void on_use(weir_actor *self, const weir_message *m) {
     }
 }
 
+static weir_error *model_ended(const weir_error *why) {
+    return weir_error_new(WEIR_EEXITED, "model", why ? weir_error_ref(why) : NULL, "the model ended");
+}
+
 static void model_down(weir_actor *self, const weir_error *why) {
     weir__generator *g = weir_state(self);
     g->stepper_gone = true;
     for (weir__request *r = g->requests, *next; r; r = next) {
         next = r->next;
         if (r->state != WEIR__ENDED)
-            weir__generator_fail(self, r, weir_error_new(WEIR_EEXITED, "model", why ? weir_error_ref(why) : NULL, "the model ended"));
+            weir__generator_fail(self, r, weir__reason(model_ended(why)));
     }
+    weir_exit(self, model_ended(why));
 }
 
 static void on_down(weir_actor *self, weir_address who, const weir_error *why) {

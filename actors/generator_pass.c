@@ -172,12 +172,27 @@ static void on_pass(weir_actor *self, void *data, const weir_message *reply, con
         if (again)
             r->state = WEIR__READY; /* another request of the pass was cancelled: nothing of this one was written */
         else
-            run_failed(self, r, weir_error_ref(error));
+            run_failed(self, r, weir__reason(weir_error_ref(error)));
     }
     weir__generator_schedule(self);
 }
 
 /* ---- turns ---- */
+
+/* The pass was not asked for. A stepper that has ended is told of by its `down`, as the requests that it had are. */
+static void not_asked(weir_actor *self, int code) {
+    weir__generator *g = weir_state(self);
+    uint32_t n = g->n_in_pass;
+    g->n_in_pass = 0;
+    g->tag = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        weir__request *r = weir__request_find(g, g->in_pass[i]);
+        if (r && weir__is_gone(code))
+            r->state = WEIR__READY;
+        else if (r)
+            weir__generator_fail(self, r, weir_error_new(code, NULL, NULL, "generate: the pass cannot be asked for"));
+    }
+}
 
 void weir__generator_schedule(weir_actor *self) {
     weir__generator *g = weir_state(self);
@@ -189,16 +204,6 @@ void weir__generator_schedule(weir_actor *self) {
     g->tag = (int64_t)++g->tags;
     weir_body *b = pass_body(g);
     int code = b ? weir_call(self, g->options.stepper, g->pass, b, -1, on_pass, NULL, NULL) : WEIR_ENOMEM;
-    if (!code)
-        return;
-    weir_error *error = weir_error_new(code, NULL, NULL, "generate: the pass cannot be asked for");
-    uint32_t n = g->n_in_pass;
-    g->n_in_pass = 0;
-    g->tag = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        weir__request *r = weir__request_find(g, g->in_pass[i]);
-        if (r)
-            weir__generator_fail(self, r, weir_error_ref(error));
-    }
-    weir_error_free(error);
+    if (code)
+        not_asked(self, code);
 }

@@ -218,9 +218,9 @@ static void policy_down(weir_actor *self, const weir_error *why) {
     weir__stepper *s = weir_state(self);
     s->policy_gone = true;
     if (s->current)
-        weir__drive_fail(
-            self, s->current,
-            weir_error_new(WEIR_EEXITED, "policy", why ? weir_error_ref(why) : NULL, "the policy ended while a pass was under way"));
+        weir__drive_fail(self, s->current,
+                         weir__reason(weir_error_new(WEIR_EEXITED, "policy", why ? weir_error_ref(why) : NULL,
+                                                     "the policy ended while a pass was under way")));
     else
         take_neighbours(self);
 }
@@ -254,12 +254,23 @@ static void start_next(weir_actor *self) {
     weir__drive_start(self, s->current);
 }
 
+/* Who asked for a pass is told of the loss, not that this actor ended. What the passes hold is given back with it. */
+static void exit_lost(weir_actor *self) {
+    weir__stepper *s = weir_state(self);
+    weir__pass *c = s->current;
+    if (c)
+        weir_answer_error(self, c->to, c->error ? weir_error_ref(c->error) : weir__lost_error(s->device));
+    for (const weir__pass *p = s->queue; p; p = p->next)
+        weir_answer_error(self, p->to, weir__lost_error(s->device));
+    weir__exit_lost(self, s->device);
+}
+
 void weir__stepper_ended(weir_actor *self, weir__pass *p) {
     weir__stepper *s = weir_state(self);
     s->current = NULL;
     weir__pass_free(s, p);
     if (weir__device_lost(s->device)) /* before anybody asks for another one */
-        weir__exit_lost(self, s->device);
+        exit_lost(self);
     else
         start_next(self);
 }
@@ -313,7 +324,8 @@ static void on_pass_done(weir_actor *self, const weir_message *m) {
 /* ---- the actor ---- */
 
 static void on_device_lost(weir_actor *self, const weir_message *m) {
-    weir__on_device_lost(self, m, ((weir__stepper *)weir_state(self))->device);
+    if (weir__own_notice(self, m) && weir__device_lost(((weir__stepper *)weir_state(self))->device))
+        exit_lost(self);
 }
 
 static void fini(weir_system *system, void *state) {

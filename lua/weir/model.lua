@@ -334,6 +334,23 @@ local function tensors_of(info, reply, hidden)
   return result
 end
 
+-- What the stepper answers. One that ended before it took the question up is asked no more: its successor is; with the device it ends with the loss.
+local function ask_stepper(self, ask)
+  while true do
+    local reply, e = ask(member(self, "stepper"))
+    if reply or not (e.code == "ENOACTOR" or e.code == "EEXITED") then
+      return reply, e
+    end
+    local cause = e
+    while cause and cause.code ~= "EDEVICE" do
+      cause = cause.cause
+    end
+    if cause or e.code == "EEXITED" then
+      return nil, cause or e
+    end
+  end
+end
+
 --- One pass over tokens from an empty state.
 -- @tparam table options tokens (array of ids) or prompt (text); logits ("all", "last"); hidden (true: also what every layer gives)
 -- @treturn table tokens; logits: tensor [outputs][vocab]; hidden[0..layers]: tensors [rows][width] (0: embeddings, k: after layer k, the last one after
@@ -343,14 +360,19 @@ function Model:forward(options)
   check_options("forward", options, forward_options)
   local tokens = options.tokens or self:tokenize(options.prompt or "", {bounds = true})
   local bytes = from_ids(tokens)
-  local stepper = member(self, "stepper")
-  local sequence = weir.call(stepper, "open")
-  local ok, reply = pcall(weir.call_with, {to = stepper, timeout = false}, "pass", {
-    runs = {{sequence, 0, bytes, {logits = options.logits or "all"}}}, hidden = options.hidden or false, return_logits = true,
-  })
-  weir.try_send(stepper, "close", sequence)
-  if not ok then
-    error(reply, 0)
+  local reply, e = ask_stepper(self, function(stepper)
+    local sequence, refused = weir.try_call(stepper, "open")
+    if not sequence then
+      return nil, refused
+    end
+    local reply, failed = weir.try_call_with({to = stepper, timeout = false}, "pass", {
+      runs = {{sequence, 0, bytes, {logits = options.logits or "all"}}}, hidden = options.hidden or false, return_logits = true,
+    })
+    weir.try_send(stepper, "close", sequence)
+    return reply, failed
+  end)
+  if not reply then
+    error(e, 0)
   elseif reply.errors and reply.errors[1] then
     error(run_error(reply.errors[1]), 0)
   end
