@@ -51,7 +51,9 @@ static int prepare(weir_actor *self, weir_error **error) {
     weir__stepper *s = weir_state(self);
     const weir__forward_options *o = &s->options.forward;
     int32_t limit = weir__checkpoint_config(s->checkpoint)->context;
-    int code = weir__kv_new(s->system, o->context, (uint32_t)limit, &s->kv, error);
+    int code = weir__forward_check(s->checkpoint, s->device, o, error);
+    if (!code)
+        code = weir__kv_new(s->system, o->context, (uint32_t)limit, &s->kv, error);
     if (!code)
         code = weir__forward_new(s->checkpoint, s->device, o, &s->forward, error);
     s->granted = weir__alloc(s->system, sizeof *s->granted * (s->units + 1));

@@ -35,6 +35,18 @@ int weir__buffer_new_host(weir__device *d, size_t bytes, const char *what, weir_
     return buffer_new(d, bytes, true, what, out, error);
 }
 
+int weir__buffer_new_nowhere(weir__device *d, weir__buffer **out, weir_error **error) {
+    enum { SOMEWHERE = 1 << 16 }; /* aligned as memory is, and not NULL, which arguments have a meaning for */
+    weir__buffer *b = weir__alloc(d->system, sizeof *b);
+    if (!b)
+        return weir_fail(error, WEIR_ENOMEM, "device %s: no memory", d->name);
+    b->device = d;
+    b->pointer = (void *)(uintptr_t)SOMEWHERE;
+    atomic_init(&b->refs, 1);
+    *out = b;
+    return WEIR_OK;
+}
+
 weir__buffer *weir__buffer_ref(weir__buffer *b) {
     atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
     return b;
@@ -44,7 +56,8 @@ void weir__buffer_unref(weir__buffer *b) {
     /* acq_rel: every owner's last use comes before the decrement that frees */
     if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
         return;
-    b->device->table->memory_free(b->device, b->pointer, b->allocated, b->host);
+    if (b->allocated)
+        b->device->table->memory_free(b->device, b->pointer, b->allocated, b->host);
     weir__free(b->device->system, b);
 }
 

@@ -58,6 +58,8 @@ unsigned weir__device_threads(const weir__device *d);
 int weir__buffer_new(weir__device *d, size_t bytes, const char *what, weir__buffer **out, weir_error **error);
 /* Memory for the host, which the device copies from and to without the host's help: read and written by host code while no copy does. */
 int weir__buffer_new_host(weir__device *d, size_t bytes, const char *what, weir__buffer **out, weir_error **error);
+/* An address without memory: for lists that are recorded to see whether the device has what they ask for, and never run. ENOMEM */
+int weir__buffer_new_nowhere(weir__device *d, weir__buffer **out, weir_error **error);
 weir__buffer *weir__buffer_ref(weir__buffer *b); /* any thread */
 void weir__buffer_unref(weir__buffer *b);        /* any thread; NULL does nothing */
 WEIR_API size_t weir__buffer_size(const weir__buffer *b);

@@ -44,7 +44,7 @@ struct weir__device {
 struct weir__buffer {
     weir__device *device;
     _Atomic uint32_t refs;
-    size_t size, allocated; /* bytes asked for; bytes held */
+    size_t size, allocated; /* bytes asked for; bytes held, 0: it is nowhere */
     bool host;              /* for the host */
     void *pointer;
 };

@@ -62,7 +62,8 @@ static int make_workspace(weir__forward *f, weir_error **error) {
     return WEIR_OK;
 }
 
-static int make_kv(weir__forward *f, weir_error **error) {
+/* memory: where all of it lies; NULL: it is made. */
+static int set_kv(weir__forward *f, weir__buffer *memory, weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
     int type = f->options.kv_f32 ? WEIR_F32 : WEIR_F16;
     size_t element = f->options.kv_f32 ? 4 : 2, blocks = (f->options.context + WEIR_KV_BLOCK - 1) / WEIR_KV_BLOCK;
@@ -71,7 +72,11 @@ static int make_kv(weir__forward *f, weir_error **error) {
            v_bytes = blocks * heads * padded * WEIR_KV_BLOCK * element;
     k_bytes = (k_bytes + 63) / 64 * 64;
     v_bytes = (v_bytes + 63) / 64 * 64;
-    int code = weir__buffer_new(f->device, (k_bytes + v_bytes) * (size_t)c->layers, "the KV cache", &f->kv_memory, error);
+    int code = WEIR_OK;
+    if (memory)
+        f->kv_memory = weir__buffer_ref(memory);
+    else
+        code = weir__buffer_new(f->device, (k_bytes + v_bytes) * (size_t)c->layers, "the KV cache", &f->kv_memory, error);
     if (code)
         return code;
     f->kv = weir__alloc(weir__checkpoint_system(f->checkpoint), sizeof *f->kv * (size_t)c->layers);
@@ -83,6 +88,10 @@ static int make_kv(weir__forward *f, weir_error **error) {
     return WEIR_OK;
 }
 
+static int make_kv(weir__forward *f, weir_error **error) {
+    return set_kv(f, NULL, error);
+}
+
 static int make_step(weir__forward *f, weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
     int code = weir__step_init(weir__checkpoint_system(f->checkpoint), f->device, f->options.context, f->options.tile, f->out_tile,
@@ -90,8 +99,25 @@ static int make_step(weir__forward *f, weir_error **error) {
     if (!code)
         code = weir__mirror_new(f->device, sizeof(void *) * (weir__checkpoint_graph(f->checkpoint)->units + 1), "base pointers", &f->slots,
                                 error);
-    return code ? code
-                : weir__mirror_new(f->device, sizeof(double) * (size_t)c->rope.dim / 2, "rotary frequencies", &f->frequencies, error);
+    if (!code)
+        code = weir__mirror_new(f->device, sizeof(double) * (size_t)c->rope.dim / 2, "rotary frequencies", &f->frequencies, error);
+    if (!code)
+        weir_rope_frequencies(&c->rope, weir__buffer_host(f->frequencies.host));
+    return code;
+}
+
+/* All of it at an address where nothing is. */
+static int make_nowhere(weir__forward *f, weir_error **error) {
+    weir__carver m = {0};
+    int code = weir__buffer_new_nowhere(f->device, &f->memory, error);
+    if (code)
+        return code;
+    m.base = weir__buffer_pointer(f->memory);
+    carve_workspace(f, &m);
+    weir__step_nowhere(&f->step, f->memory);
+    f->slots.device = weir__buffer_ref(f->memory);
+    f->frequencies.device = weir__buffer_ref(f->memory);
+    return set_kv(f, f->memory, error);
 }
 
 /* ---- lists ---- */
@@ -119,7 +145,6 @@ static int record_tables(weir__forward *f, weir_error **error) {
     int code = new_list(f, "tables", &f->tables, error);
     if (code || c->rope.dim == 0)
         return code;
-    weir_rope_frequencies(&c->rope, weir__buffer_host(f->frequencies.host));
     return weir__list_add(f->tables, WEIR_K_rope_table, &table, true, error);
 }
 
@@ -173,7 +198,12 @@ bool weir__forward_int8(const weir__forward *f) {
 
 /* ---- making and giving back ---- */
 
-int weir__forward_new(weir__checkpoint *c, weir__device *d, const weir__forward_options *o, weir__forward **out, weir_error **error) {
+typedef int making(weir__forward *, weir_error **);
+
+/* Made by the first n of the steps, then recorded. */
+static int make(weir__checkpoint *c, weir__device *d, const weir__forward_options *o, making *const *steps, size_t n, weir__forward **out,
+                weir_error **error) {
+    static making *const records[] = {record_tables, record_begin, record_units, record_finish, record_normed, record_whole};
     const weir__config *config = weir__checkpoint_config(c);
     weir__forward *f = weir__alloc(weir__checkpoint_system(c), sizeof *f);
     if (!f)
@@ -185,15 +215,40 @@ int weir__forward_new(weir__checkpoint *c, weir__device *d, const weir__forward_
     f->q_width = config->heads * config->head_dim;
     f->k_width = config->kv_heads * config->head_dim;
     f->qkv_width = f->q_width + 2 * f->k_width;
-    int (*const steps[])(weir__forward *, weir_error **) = {make_workspace, make_kv,       make_step,     record_tables, record_begin,
-                                                            record_units,   record_finish, record_normed, record_whole};
     int code = WEIR_OK;
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && !code; i++)
+    for (size_t i = 0; i < n && !code; i++)
         code = steps[i](f, error);
+    for (size_t i = 0; i < sizeof records / sizeof *records && !code; i++)
+        code = records[i](f, error);
     if (code)
         weir__forward_free(f);
     else
         *out = f;
+    return code;
+}
+
+int weir__forward_new(weir__checkpoint *c, weir__device *d, const weir__forward_options *o, weir__forward **out, weir_error **error) {
+    static making *const steps[] = {make_workspace, make_kv, make_step};
+    return make(c, d, o, steps, sizeof steps / sizeof *steps, out, error);
+}
+
+/* The packing of unit u. */
+static int check_pack(const weir__forward *f, uint32_t u, weir_error **error) {
+    weir__list *l = NULL;
+    int code = weir__list_new(f->device, "pack", &l, error);
+    if (!code)
+        code = weir__unit_pack(f->checkpoint, u, weir__buffer_pointer(f->memory), weir__forward_slot(f, u), l, error);
+    weir__list_unref(l);
+    return code;
+}
+
+int weir__forward_check(weir__checkpoint *c, weir__device *d, const weir__forward_options *o, weir_error **error) {
+    static making *const steps[] = {make_nowhere};
+    weir__forward *f = NULL;
+    int code = make(c, d, o, steps, 1, &f, error);
+    for (uint32_t u = 0; !code && u <= weir__checkpoint_graph(c)->units; u++)
+        code = check_pack(f, u, error);
+    weir__forward_free(f);
     return code;
 }
 

@@ -49,6 +49,9 @@ typedef struct weir__forward {
     weir__list *whole;  /* begin, all units, finish: a pass of one tile whose units are all granted */
 } weir__forward;
 
+/* Whether the device has every kernel that packs the model's units and that its passes run, before any memory is taken for them or a unit is read. EUNSUPPORTED names
+ * the kernel and what it is needed for; ENOMEM. */
+int weir__forward_check(weir__checkpoint *c, weir__device *d, const weir__forward_options *o, weir_error **error);
 /* Makes everything and records every list. ENOMEM (names what), EUNSUPPORTED (a shape that the device refuses). */
 int weir__forward_new(weir__checkpoint *c, weir__device *d, const weir__forward_options *o, weir__forward **out, weir_error **error);
 void weir__forward_free(weir__forward *f);       /* work under way keeps what it needs. NULL does nothing */

@@ -81,6 +81,8 @@ static inline const weir__tensor_plan *weir__plan_role(const weir__unit_plan *p,
 /* The weight that a recorded kernel gets for a tensor of the unit whose base is in *slot. */
 weir_weight weir__plan_weight(const weir__tensor_plan *t, void *const *slot);
 int weir__checkpoint_quant(const weir__checkpoint *c);
+/* Returns code. EUNSUPPORTED of work that was recorded for a tensor: the error gets the file, the tensor and its type in front. */
+int weir__plan_refused(const weir__checkpoint *c, const weir__tensor_plan *t, int code, weir_error **error);
 
 /* Reads a unit's tensors from the file one after another into `staging` (plan->source_bytes). Blocks: on a stream's thread. */
 int weir__unit_read(const weir__checkpoint *c, uint32_t ordinal, void *staging, weir_error **error);

@@ -98,17 +98,28 @@ int weir__unit_read(const weir__checkpoint *c, uint32_t ordinal, void *staging, 
     return WEIR_OK;
 }
 
-static int pack_tensor(const weir__config *c, const weir__tensor_plan *t, const void *from, void *const *slot, weir__list *list,
-                       weir_error **error) {
+int weir__plan_refused(const weir__checkpoint *c, const weir__tensor_plan *t, int code, weir_error **error) {
+    if (code != WEIR_EUNSUPPORTED || !error)
+        return code;
+    weir_error *why = *error;
+    weir_fail(error, code, "%s: tensor \"%.*s\" of type %s: %s", path_of(c), (int)t->source->name.size, t->source->name.data,
+              weir__tensor_type_name(t->source->type), weir_error_text(why));
+    weir_error_free(why);
+    return code;
+}
+
+static int pack_tensor(const weir__checkpoint *checkpoint, const weir__tensor_plan *t, const void *from, void *const *slot,
+                       weir__list *list, weir_error **error) {
+    const weir__config *c = weir__checkpoint_config(checkpoint);
     weir_weight w = weir__plan_weight(t, slot);
     int32_t rope_dim = t->rope_heads ? c->rope.dim : 0;
     if (t->vector) {
         w.type = t->source->type;
         weir_k_pack_vector args = {from, w, t->rope_heads, rope_dim, t->norm ? c->norm_add : 0};
-        return weir__list_add(list, WEIR_K_pack_vector, &args, false, error);
+        return weir__plan_refused(checkpoint, t, weir__list_add(list, WEIR_K_pack_vector, &args, false, error), error);
     }
     weir_k_pack args = {from, w, t->rope_heads, rope_dim, t->source->type, 0};
-    return weir__list_add(list, WEIR_K_pack, &args, false, error);
+    return weir__plan_refused(checkpoint, t, weir__list_add(list, WEIR_K_pack, &args, false, error), error);
 }
 
 int weir__unit_pack(const weir__checkpoint *c, uint32_t ordinal, const void *staging, void *const *slot, weir__list *list,
@@ -116,7 +127,7 @@ int weir__unit_pack(const weir__checkpoint *c, uint32_t ordinal, const void *sta
     const weir__unit_plan *p = weir__checkpoint_unit(c, ordinal);
     const uint8_t *from = staging;
     for (uint32_t i = 0; i < p->count; i++) {
-        int code = pack_tensor(weir__checkpoint_config(c), &p->tensors[i], from, slot, list, error);
+        int code = pack_tensor(c, &p->tensors[i], from, slot, list, error);
         if (code)
             return code;
         from += (p->tensors[i].source_bytes + 63) / 64 * 64;

@@ -7,6 +7,12 @@ static uint32_t acts_of(const weir__forward *f, const weir__tensor_plan *t) {
     return weir__forward_int8(f) ? weir_type_get(t->type)->acts : 0;
 }
 
+/* Records work that reads tensor t. */
+static int add(const weir__forward *f, weir__list *l, enum weir_kernel kernel, const void *args, bool joined, const weir__tensor_plan *t,
+               weir_error **error) {
+    return weir__plan_refused(f->checkpoint, t, weir__list_add(l, kernel, args, joined, error), error);
+}
+
 typedef struct products {
     const weir__tensor_plan *of[3]; /* NULL: fewer */
 } products;
@@ -58,14 +64,14 @@ static void set_bias(weir_k_matmul *k, const weir__tensor_plan *bias) {
 }
 
 /* What a branch gives goes to the residual stream: added by the product itself, or through a norm behind it. */
-static int record_branch(const weir__forward *f, weir__list *l, void *const *slot, weir_k_matmul *k, const weir__tensor_plan *post,
-                         weir_error **error) {
+static int record_branch(const weir__forward *f, weir__list *l, void *const *slot, weir_k_matmul *k, const weir__tensor_plan *of,
+                         const weir__tensor_plan *post, weir_error **error) {
     const weir__config *c = weir__checkpoint_config(f->checkpoint);
     k->ldy = c->width;
     k->y = post ? f->w.normed : f->w.x;
     k->y_rows = post ? WEIR_ROWS_TILE : WEIR_ROWS_PASS;
     k->add = !post;
-    int code = weir__list_add(l, WEIR_K_matmul, k, true, error);
+    int code = add(f, l, WEIR_K_matmul, k, true, of, error);
     if (code || !post)
         return code;
     weir_k_rmsnorm norm = {.step = weir__step_device(&f->step),
@@ -97,7 +103,7 @@ static int record_qkv(const weir__forward *f, const weir__unit_plan *p, void *co
         k.y = f->w.qkv + in[i].offset;
         k.ldy = f->qkv_width;
         set_bias(&k, weir__plan_role(p, in[i].bias));
-        code = weir__list_add(l, WEIR_K_matmul, &k, i == 2, error);
+        code = add(f, l, WEIR_K_matmul, &k, i == 2, t, error);
     }
     return code;
 }
@@ -161,7 +167,7 @@ static int record_attention(const weir__forward *f, uint32_t u, const weir__unit
     k.x = f->w.attention;
     k.acts = acts_of(f, out) ? f->w.attention_acts : NULL;
     set_bias(&k, weir__plan_role(p, WEIR__O_BIAS));
-    return code ? code : record_branch(f, l, slot, &k, weir__plan_role(p, WEIR__POST_ATTN_NORM), error);
+    return code ? code : record_branch(f, l, slot, &k, out, weir__plan_role(p, WEIR__POST_ATTN_NORM), error);
 }
 
 /* ---- MLP ---- */
@@ -192,7 +198,7 @@ static int record_gated(const weir__forward *f, const weir__unit_plan *p, void *
         k.gate_bias = gate_bias->offset;
         k.up_bias = up_bias->offset;
     }
-    return weir__list_add(l, WEIR_K_glu, &k, true, error);
+    return add(f, l, WEIR_K_glu, &k, true, gate, error);
 }
 
 static int record_mlp(const weir__forward *f, const weir__unit_plan *p, void *const *slot, weir__list *l, weir_error **error) {
@@ -206,7 +212,7 @@ static int record_mlp(const weir__forward *f, const weir__unit_plan *p, void *co
     k.x = f->w.hidden;
     k.acts = acts_of(f, down) ? f->w.hidden_acts : NULL;
     set_bias(&k, weir__plan_role(p, WEIR__DOWN_BIAS));
-    return code ? code : record_branch(f, l, slot, &k, weir__plan_role(p, WEIR__POST_FFN_NORM), error);
+    return code ? code : record_branch(f, l, slot, &k, down, weir__plan_role(p, WEIR__POST_FFN_NORM), error);
 }
 
 int weir__record_unit(const weir__forward *f, uint32_t u, weir__list *l, weir_error **error) {
@@ -223,7 +229,7 @@ int weir__record_embedding(const weir__forward *f, weir__list *l, weir_error **e
     const weir__tensor_plan *t = weir__plan_role(weir__checkpoint_unit(f->checkpoint, units), WEIR__EMBEDDING);
     weir_k_embed k = {weir__step_device(&f->step), weir__plan_weight(t, weir__forward_slot(f, units)), f->w.x,
                       (float)weir__checkpoint_config(f->checkpoint)->embedding_scale};
-    return weir__list_add(l, WEIR_K_embed, &k, true, error);
+    return add(f, l, WEIR_K_embed, &k, true, t, error);
 }
 
 int weir__record_final_norm(const weir__forward *f, weir__list *l, weir_error **error) {
@@ -255,7 +261,7 @@ int weir__record_head(const weir__forward *f, weir__list *l, weir_error **error)
     k.y = f->w.logits;
     k.ldy = c->vocab;
     if (!code)
-        code = weir__list_add(l, WEIR_K_matmul, &k, true, error);
+        code = add(f, l, WEIR_K_matmul, &k, true, head, error);
     weir_k_softcap cap = {weir__step_device(&f->step), f->w.logits, c->vocab, WEIR_ROWS_OUT, (float)c->logit_softcap};
     if (!code && c->logit_softcap > 0)
         code = weir__list_add(l, WEIR_K_softcap, &cap, true, error);

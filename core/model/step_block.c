@@ -60,6 +60,13 @@ int weir__step_init(weir_system *s, weir__device *d, uint32_t rows, uint32_t til
     return WEIR_OK;
 }
 
+void weir__step_nowhere(weir__step_block *step, weir__buffer *nowhere) {
+    *step = (weir__step_block){.image.device = weir__buffer_ref(nowhere),
+                               .sequences.device = weir__buffer_ref(nowhere),
+                               .results.device = weir__buffer_ref(nowhere),
+                               .history = weir__buffer_ref(nowhere)};
+}
+
 void weir__step_fini(weir__step_block *step) {
     weir__mirror_free(&step->image);
     weir__mirror_free(&step->sequences);

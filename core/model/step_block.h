@@ -23,8 +23,9 @@ _Static_assert(WEIR_MAX_SEQUENCES <= 64, "a bit a slot");
 /* rows: most of a pass, and positions of the KV pool. ENOMEM. A zeroed step may be given to weir__step_fini, also after a failure. */
 int weir__step_init(weir_system *s, weir__device *d, uint32_t rows, uint32_t tile, uint32_t out_tile, weir__step_block *step,
                     weir_error **error);
-void weir__step_fini(weir__step_block *step);               /* work under way keeps what it needs */
-weir_step *weir__step_device(const weir__step_block *step); /* the address that kernels know */
+void weir__step_nowhere(weir__step_block *step, weir__buffer *nowhere); /* for lists that are never run */
+void weir__step_fini(weir__step_block *step);                           /* work under way keeps what it needs */
+weir_step *weir__step_device(const weir__step_block *step);             /* the address that kernels know */
 /* The buffers that kernels use through it. */
 enum { WEIR__STEP_BUFFERS = 4 };
 void weir__step_buffers(const weir__step_block *step, weir__buffer *to[WEIR__STEP_BUFFERS]);
