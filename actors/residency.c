@@ -34,6 +34,7 @@ typedef struct residency {
     weir__checkpoint *checkpoint;
     job *jobs;
     uint64_t count;
+    bool left; /* on the stream: a part of a job whose rest was refused */
     weir_verb work_done;
 } residency;
 
@@ -90,9 +91,20 @@ static void job_fail(weir_actor *self, job *j, weir_error *error) {
     job_release(j);
 }
 
-static int job_host(residency *r, job *j, int (*fn)(void *)) {
+/* What was left fails for itself: behind it a notice that no job waits for, so that the next work does not. */
+static int part_from_left(weir_actor *self) {
+    residency *r = weir_state(self);
+    int code = r->left ? weir__stream_notify(r->stream, weir_self(self), r->work_done, 0) : WEIR_OK;
+    r->left = r->left && code;
+    return code;
+}
+
+static int job_host(weir_actor *self, job *j, int (*fn)(void *)) {
+    int code = part_from_left(self);
+    if (code)
+        return code;
     j->refs++;
-    int code = weir__stream_host(r->stream, fn, job_release, j);
+    code = weir__stream_host(((residency *)weir_state(self))->stream, fn, job_release, j);
     if (code)
         j->refs--;
     return code;
@@ -103,8 +115,10 @@ static void job_submit(weir_actor *self, job *j, int code) {
     residency *r = weir_state(self);
     if (!code)
         code = weir__stream_notify(r->stream, weir_self(self), r->work_done, (int64_t)j->id);
-    if (code)
+    if (code) {
+        r->left = true;
         job_fail(self, j, weir__stream_refused(r->device, "residency", code));
+    }
 }
 
 static weir_error *work_failed(residency *r, int status) {
@@ -117,7 +131,9 @@ static weir_error *work_failed(residency *r, int status) {
 static void job_upload(weir_actor *self, job *j) {
     int (*upload)(job *, weir_actor *) = j->upload;
     j->upload = NULL;
-    int code = upload(j, self);
+    int code = part_from_left(self);
+    if (!code)
+        code = upload(j, self);
     if (j->error) {
         weir_error *error = j->error;
         j->error = NULL;
@@ -186,7 +202,7 @@ static void on_open(weir_actor *self, const weir_message *m) {
     j->path = weir__alloc(r->system, size + 1);
     if (j->path)
         __builtin_memcpy(j->path, path, size);
-    job_submit(self, j, j->path ? job_host(r, j, open_work) : WEIR_ENOMEM);
+    job_submit(self, j, j->path ? job_host(self, j, open_work) : WEIR_ENOMEM);
 }
 
 /* ---- fetch ---- */
@@ -257,7 +273,7 @@ static void on_fetch(weir_actor *self, const weir_message *m) {
     j->device = r->device;
     j->checkpoint = weir__checkpoint_ref(r->checkpoint);
     j->upload = fetch_upload;
-    job_submit(self, j, job_host(r, j, read_work));
+    job_submit(self, j, job_host(self, j, read_work));
 }
 
 /* ---- encode ---- */
@@ -293,7 +309,7 @@ static void on_encode(weir_actor *self, const weir_message *m) {
     j->bounds = bounds;
     j->checkpoint = weir__checkpoint_ref(r->checkpoint);
     j->text = weir_body_ref(weir_message_body(m));
-    job_submit(self, j, job_host(r, j, encode_work));
+    job_submit(self, j, job_host(self, j, encode_work));
 }
 
 /* ---- the actor ---- */

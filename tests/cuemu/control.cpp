@@ -62,10 +62,14 @@ static const char *group_of(const char *name) {
     return starts(name, "cublas") ? "cublas" : "other";
 }
 
+static thread_local std::map<string, long> counts_here;
+
 static int count_and_fault(const char *name) {
     const string keys[] = {name, group_of(name), "any"};
-    for (const string &key : keys)
+    for (const string &key : keys) {
         emu.counts[key]++;
+        counts_here[key]++;
+    }
     if (int code = take_fault("device"))
         lose_device(code, string("the device was lost in ") + name);
     if (emu.lost)
@@ -190,6 +194,10 @@ EXPORT void cuemu_fail_clear(void) {
 EXPORT long cuemu_count(const char *what) {
     Lock l(emu.lock);
     return emu.counts[what];
+}
+
+EXPORT long cuemu_count_here(const char *what) {
+    return counts_here[what];
 }
 
 EXPORT const char *cuemu_last_error(void) {

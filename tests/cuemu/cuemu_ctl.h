@@ -21,6 +21,7 @@ void cuemu_fail(const char *what, int nth, int code);
 void cuemu_fail_clear(void);
 /* Calls so far of a function or a group; also "implicit_sync" (a free that had to wait) and "pageable_async" (an asynchronous copy of unpinned memory). */
 long cuemu_count(const char *what);
+long cuemu_count_here(const char *what); /* those made on the calling thread */
 
 /* The launch log. A line says what was asked for, on which stream, in order of submission:
  *   launch NAME sS gX,Y,Z bX,Y,Z smBYTES (ARGUMENTS)    copy HtoD sS #2+0 <- h#5+64 256    memset sS #2+0 0 256    record sS eE    wait sS eE

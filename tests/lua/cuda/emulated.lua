@@ -8,6 +8,7 @@ int cuemu_set(const char *key, long value);
 void cuemu_fail(const char *what, int nth, int code);
 void cuemu_fail_clear(void);
 long cuemu_count(const char *what);
+long cuemu_count_here(const char *what);
 void cuemu_log_clear(void);
 int cuemu_log_size(void);
 const char *cuemu_log_line(int i);
@@ -25,6 +26,11 @@ local driver = emulated.driver
 --- Calls of a function or a group so far.
 function emulated.count(what)
   return tonumber(driver.cuemu_count(what))
+end
+
+--- Those of them that were made on this thread, the loop's.
+function emulated.count_here(what)
+  return tonumber(driver.cuemu_count_here(what))
 end
 
 function emulated.set(key, value)

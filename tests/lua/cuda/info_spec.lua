@@ -202,6 +202,29 @@ describe("a kernel that the image lacks", function()
   end)
 end)
 
+describe("memory for units", function()
+  teardown(weir.shutdown)
+
+  it("is_taken_and_zeroed_on_residencys_thread_not_on_the_loops", function()
+    weir.shutdown()
+    local m, kept = weir.load(LLAMA, {device = "cuda"}), {}
+    local calls, here = {"cuMemAlloc", "cuMemsetD8Async", "cuMemHostRegister"}, {}
+    for _, name in ipairs(calls) do
+      here[name] = emulated.count_here(name)
+    end
+    local before = emulated.count "cuMemAlloc"
+    for i = 1, 8 do -- what the load left is used first
+      kept[i] = weir.call(m.info.residency, "fetch", 0)
+    end
+    assert.is_true(emulated.count "cuMemAlloc" - before >= 3)
+    for _, name in ipairs(calls) do
+      assert.equal(here[name], emulated.count_here(name), name .. " on the loop's thread")
+    end
+    assert.equal(8, #kept)
+    emulated.ends_clean()
+  end)
+end)
+
 describe("a device", function()
   teardown(weir.shutdown)
 
