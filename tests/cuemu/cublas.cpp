@@ -1,4 +1,4 @@
-// cublas.cpp: an emulated libcublas.so.13: three products, naive loops, run in stream order by the emulated driver. Column major: C[m,n] = alpha op(A) op(B) + beta C.
+// cublas.cpp: an emulated libcublas.so.13: three products, each sum in the order of k, run in stream order by the emulated driver. Column major: C[m,n] = alpha op(A) op(B) + beta C.
 // Instrumented like a kernel, for it stands for code of the device.
 #define CUEMU_RUNTIME
 #include "core/dev/cuda/abi.h"
@@ -69,20 +69,40 @@ void use_workspace(const Product &g) {
         w[i] = (char)0xff;
 }
 
+// Rows i to i + TILE of op(A), those that there are, as [k][TILE].
+enum { TILE = 32 };
+void load_rows(const Product &g, const void *a, int i, std::vector<float> &rows) {
+    for (int l = 0; l < g.k; l++)
+        for (int t = 0; t < TILE && i + t < g.m; t++)
+            rows[(size_t)l * TILE + (size_t)t] = element(g.a, a, i + t, l);
+}
+
+// Each sum in the order of k, TILE of them side by side.
+void dot_rows(const float *rows, const float *column, int k, float *s) {
+    for (int t = 0; t < TILE; t++)
+        s[t] = 0;
+    for (int l = 0; l < k; l++)
+        for (int t = 0; t < TILE; t++)
+            s[t] += rows[(size_t)l * TILE + (size_t)t] * column[l];
+}
+
 void multiply(const Product &g, const void *a, const void *b, void *c) {
-    std::vector<float> column((size_t)g.k);
-    for (int j = 0; j < g.n; j++) {
+    std::vector<float> columns((size_t)g.k * (size_t)g.n), rows((size_t)g.k * TILE);
+    for (int j = 0; j < g.n; j++)
         for (int l = 0; l < g.k; l++)
-            column[(size_t)l] = element(g.b, b, l, j);
-        for (int i = 0; i < g.m; i++) {
-            float s = 0;
-            for (int l = 0; l < g.k; l++)
-                s += element(g.a, a, i, l) * column[(size_t)l];
-            s *= (float)g.alpha;
-            const size_t at = (size_t)i + (size_t)j * (size_t)g.c.ld;
-            if (g.beta != 0) // beta 0: C is not read, it may hold NaN
-                s += (float)g.beta * load(c, at, g.c.type);
-            store(c, at, g.c.type, s);
+            columns[(size_t)j * (size_t)g.k + (size_t)l] = element(g.b, b, l, j);
+    for (int i = 0; i < g.m; i += TILE) {
+        load_rows(g, a, i, rows);
+        for (int j = 0; j < g.n; j++) {
+            float s[TILE];
+            dot_rows(rows.data(), columns.data() + (size_t)j * (size_t)g.k, g.k, s);
+            for (int t = 0; t < TILE && i + t < g.m; t++) {
+                const size_t at = (size_t)(i + t) + (size_t)j * (size_t)g.c.ld;
+                float v = s[t] * (float)g.alpha;
+                if (g.beta != 0) // beta 0: C is not read, it may hold NaN
+                    v += (float)g.beta * load(c, at, g.c.type);
+                store(c, at, g.c.type, v);
+            }
         }
     }
 }

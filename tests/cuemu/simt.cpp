@@ -197,8 +197,13 @@ static int find_tls(dl_phdr_info *info, size_t, void *arg) {
 
 // Plain stores: memset would be intercepted by the sanitizers.
 static void fill_nan(void *p, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        ((volatile unsigned char *)p)[i] = 0xff;
+    unsigned char *at = (unsigned char *)p, *const end = at + n;
+    while (at < end && (uintptr_t)at & 7)
+        *(volatile unsigned char *)at++ = 0xff;
+    for (; end - at >= 8; at += 8)
+        *(volatile uint64_t *)at = ~(uint64_t)0;
+    while (at < end)
+        *(volatile unsigned char *)at++ = 0xff;
 }
 
 static void find_own_stack(Thread *t) {
