@@ -108,6 +108,8 @@ typedef struct weir__cuda_queue {
 enum { WEIR__CUDA_WHY = WEIR__WHY };
 int weir__cuda_queue_init(weir__cuda *c, weir__cuda_queue *q, weir_error **error);
 void weir__cuda_queue_fini(weir__cuda_queue *q);
+/* Returns code; of a failure it keeps why, and notes whether the context is lost. */
+CUresult weir__cuda_said(weir__cuda_queue *q, const char *call, CUresult code);
 CUresult weir__cuda_issue_list(weir__cuda_queue *q, const weir__item *item);
 CUresult weir__cuda_issue_copy(weir__cuda_queue *q, const weir__item *item);
 CUresult weir__cuda_launch_all(weir__cuda_queue *q, const weir__list *l, const weir__shape *shape); /* one after the other */
@@ -116,6 +118,8 @@ CUresult weir__cuda_launch_all(weir__cuda_queue *q, const weir__list *l, const w
 void weir__cuda_graphs_init(weir__cuda *c);
 /* *done: a graph was launched; else the list is to be launched item by item. number: of the stream's item. A failed capture leaves the stream usable. */
 CUresult weir__cuda_replay(weir__cuda_queue *q, weir__list *l, const weir__shape *shape, uint64_t number, bool *done);
+/* The list was launched item by item in this shape, all of it, which set up what its launches need: the next run may be captured. */
+void weir__cuda_ran(weir__cuda_queue *q, weir__list *l, const weir__shape *shape);
 void weir__cuda_list_free(weir__list *l); /* the list ends, no work uses it: gives its graphs back. Any thread */
 
 #endif

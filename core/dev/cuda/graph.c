@@ -9,7 +9,7 @@
 enum { MOST_OF_LIST = 16, MOST_GRAPHS = 512 };
 #define MOST_BYTES ((size_t)256 << 20)
 
-/* Of one list and one shape; exec NULL: seen once. */
+/* Of one list and one shape; exec NULL: launched once, item by item. */
 struct weir__cuda_graph {
     weir__cuda_graph *next; /* of the list, most recently used first */
     weir__shape shape;
@@ -138,21 +138,27 @@ static CUresult capture(weir__cuda_queue *q, const weir__list *l, weir__cuda_gra
     return CUDA_SUCCESS;
 }
 
+/* What failed inside of the capture is in q->why already; of its own calls nothing is. */
+static void say_captured(weir__cuda_queue *q, const weir__list *l, const weir__shape *shape, CUresult code) {
+    char inside[WEIR__CUDA_WHY];
+    snprintf(inside, sizeof inside, "%s", q->why);
+    if (*inside)
+        snprintf(q->why, WEIR__CUDA_WHY, "list %s: capturing: %s", l->name, inside);
+    else
+        snprintf(q->why, WEIR__CUDA_WHY, "list %s: capturing: %s (%d rows, %d outputs, %d positions)", l->name, weir__cuda_error_text(code),
+                 shape->rows, shape->outputs, shape->positions);
+}
+
 static CUresult replay(weir__cuda_queue *q, weir__list *l, const weir__shape *shape, uint64_t number, bool *done) {
     weir__cuda *c = q->device;
     weir__cuda_graph *g = find(l, shape);
     CUresult code = CUDA_SUCCESS;
-    if (!g) {
-        remember(q, l, shape);
-        return CUDA_SUCCESS;
-    }
-    if (!g->exec && (c->graph_count == MOST_GRAPHS || c->graph_bytes + bytes_of(l) > MOST_BYTES))
+    if (!g || (!g->exec && (c->graph_count == MOST_GRAPHS || c->graph_bytes + bytes_of(l) > MOST_BYTES)))
         return CUDA_SUCCESS;
     if (!g->exec)
         code = capture(q, l, g);
     if (code) {
-        snprintf(q->why, WEIR__CUDA_WHY, "list %s: capturing: %s (%d rows, %d outputs, %d positions)", l->name, weir__cuda_error_text(code),
-                 shape->rows, shape->outputs, shape->positions);
+        say_captured(q, l, shape, code);
         return code;
     }
     g->stream = q->stream;
@@ -170,4 +176,11 @@ CUresult weir__cuda_replay(weir__cuda_queue *q, weir__list *l, const weir__shape
     pthread_mutex_unlock(&q->device->graphs);
     weir__cuda_note(q->device, code);
     return code;
+}
+
+void weir__cuda_ran(weir__cuda_queue *q, weir__list *l, const weir__shape *shape) {
+    pthread_mutex_lock(&q->device->graphs);
+    if (!find(l, shape))
+        remember(q, l, shape);
+    pthread_mutex_unlock(&q->device->graphs);
 }

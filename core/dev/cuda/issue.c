@@ -36,24 +36,53 @@ static CUresult failed(weir__cuda_queue *q, const char *call, CUresult code, con
     return code;
 }
 
+CUresult weir__cuda_said(weir__cuda_queue *q, const char *call, CUresult code) {
+    if (code) {
+        snprintf(q->why, WEIR__CUDA_WHY, "%s: %s", call, weir__cuda_error_text(code));
+        weir__cuda_note(q->device, code);
+    }
+    return code;
+}
+
+/* The queue's work comes after the zeroing of all memory that there is. */
+static CUresult order(weir__cuda_queue *q) {
+    return weir__cuda_said(q, "cuStreamWaitEvent", weir__cuda_memory_order(q->device, q->stream, &q->seen));
+}
+
 /* ---- cuBLAS ---- */
 
-static cublasStatus_t open_blas(weir__cuda_queue *q) {
-    weir__cublas *b = &q->device->blas;
-    if (q->blas)
-        return CUBLAS_STATUS_SUCCESS;
+/* A code of the driver's that stands for a failed call of cuBLAS; of a context that is lost the next call of the driver tells. */
+static CUresult blas_failed(weir__cuda_queue *q, const char *call, cublasStatus_t status) {
+    if (!status)
+        return CUDA_SUCCESS;
+    snprintf(q->why, WEIR__CUDA_WHY, "%s: %s", call, weir__cublas_error_text(status));
+    return CUDA_ERROR_UNKNOWN;
+}
+
+static CUresult blas_workspace(weir__cuda_queue *q) {
     if (!q->blas_space) {
         q->blas_space = (uint64_t)(uintptr_t)weir__cuda_memory(&q->device->base, BLAS_BYTES, false);
         q->blas_bytes = q->blas_space ? BLAS_BYTES : 0;
     }
-    if (!q->blas_space || weir__cuda_memory_order(q->device, q->stream, &q->seen))
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    cublasStatus_t code = b->Create(&q->blas);
-    if (code)
+    if (q->blas_space)
+        return order(q);
+    snprintf(q->why, WEIR__CUDA_WHY, "no memory for the workspace of cuBLAS: %d bytes", BLAS_BYTES);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult open_blas(weir__cuda_queue *q) {
+    weir__cublas *b = &q->device->blas;
+    CUresult code = q->blas ? CUDA_SUCCESS : blas_workspace(q);
+    if (q->blas || code)
         return code;
-    code = b->SetStream(q->blas, q->stream);
+    code = blas_failed(q, "cublasCreate", b->Create(&q->blas));
+    if (code) {
+        q->blas = NULL;
+        return code;
+    }
+    code = blas_failed(q, "cublasSetStream", b->SetStream(q->blas, q->stream));
     if (!code) /* its own would be allocated, also during a capture; setting a stream resets it */
-        code = b->SetWorkspace(q->blas, (void *)(uintptr_t)q->blas_space, q->blas_bytes);
+        code = blas_failed(q, "cublasSetWorkspace", b->SetWorkspace(q->blas, (void *)(uintptr_t)q->blas_space, q->blas_bytes));
     if (code) {
         b->Destroy(q->blas);
         q->blas = NULL;
@@ -63,19 +92,20 @@ static cublasStatus_t open_blas(weir__cuda_queue *q) {
 
 static CUresult run_gemm(weir__cuda_queue *q, const weir__cuda_gemm *g, const weir__shape *shape) {
     static const float one = 1, zero = 0;
-    cublasStatus_t code = open_blas(q);
     cudaDataType type = g->f16 ? CUDA_R_16F : CUDA_R_32F;
+    CUresult code = open_blas(q);
+    if (code)
+        return code;
     /* row-major y[m][n] = x[m][k] w[n][k]^T is column-major y^T: m = n, n = m, A = w, transposed */
-    if (!code)
-        code = q->device->blas.GemmEx(q->blas, CUBLAS_OP_T, CUBLAS_OP_N, g->n, weir__cuda_counted(g->m, shape), g->k, &one,
-                                      (const void *)(uintptr_t)g->w, type, g->k, (const void *)(uintptr_t)g->x, type, g->ldx,
-                                      g->add ? &one : &zero, (void *)(uintptr_t)g->y, CUDA_R_32F, g->ldy, CUBLAS_COMPUTE_32F,
-                                      CUBLAS_GEMM_DEFAULT);
-    if (!code)
+    cublasStatus_t status =
+        q->device->blas.GemmEx(q->blas, CUBLAS_OP_T, CUBLAS_OP_N, g->n, weir__cuda_counted(g->m, shape), g->k, &one,
+                               (const void *)(uintptr_t)g->w, type, g->k, (const void *)(uintptr_t)g->x, type, g->ldx,
+                               g->add ? &one : &zero, (void *)(uintptr_t)g->y, CUDA_R_32F, g->ldy, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    if (!status)
         return CUDA_SUCCESS;
-    snprintf(q->why, WEIR__CUDA_WHY, "cublasGemmEx: %s (%d x %d x %d)", weir__cublas_error_text(code), weir__cuda_counted(g->m, shape),
-             g->n, g->k);
-    return CUDA_ERROR_UNKNOWN; /* of a context that is lost the next call of the driver tells */
+    char call[80];
+    snprintf(call, sizeof call, "cublasGemmEx of %d x %d x %d", weir__cuda_counted(g->m, shape), g->n, g->k);
+    return blas_failed(q, call, status);
 }
 
 /* ---- lists ---- */
@@ -104,10 +134,15 @@ CUresult weir__cuda_launch_all(weir__cuda_queue *q, const weir__list *l, const w
 
 CUresult weir__cuda_issue_list(weir__cuda_queue *q, const weir__item *item) {
     bool done = false;
-    CUresult code = weir__cuda_memory_order(q->device, q->stream, &q->seen);
+    CUresult code = order(q);
     if (!code && !q->device->eager)
         code = weir__cuda_replay(q, item->run.list, &item->run.shape, item->number, &done);
-    return code || done ? code : weir__cuda_launch_all(q, item->run.list, &item->run.shape);
+    if (code || done)
+        return code;
+    code = weir__cuda_launch_all(q, item->run.list, &item->run.shape);
+    if (!code && !q->device->eager)
+        weir__cuda_ran(q, item->run.list, &item->run.shape);
+    return code;
 }
 
 CUresult weir__cuda_issue_copy(weir__cuda_queue *q, const weir__item *item) {
@@ -116,7 +151,7 @@ CUresult weir__cuda_issue_copy(weir__cuda_queue *q, const weir__item *item) {
     uint64_t from = (uint64_t)(uintptr_t)item->copy.from->pointer + item->copy.from_offset;
     size_t bytes = item->copy.bytes;
     bool to_host = item->copy.to->host, from_host = item->copy.from->host;
-    CUresult code = weir__cuda_memory_order(q->device, q->stream, &q->seen);
+    CUresult code = order(q);
     if (code || !bytes)
         return code;
     if (from_host)

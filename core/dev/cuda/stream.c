@@ -149,9 +149,9 @@ static CUresult take_event(weir__cuda *c, CUevent *out) {
 
 static CUresult record(weir__cuda_stream *st, weir__event *e) {
     CUevent event = NULL;
-    CUresult code = take_event(cuda_of(st), &event);
+    CUresult code = weir__cuda_said(&st->queue, "cuEventCreate", take_event(cuda_of(st), &event));
     if (!code)
-        code = cuda_of(st)->driver.EventRecord(event, st->queue.stream);
+        code = weir__cuda_said(&st->queue, "cuEventRecord", cuda_of(st)->driver.EventRecord(event, st->queue.stream));
     lock(st);
     e->native = event;
     e->issued = !code;
@@ -177,14 +177,13 @@ static int wait_for(weir__cuda_stream *st, const weir__item *item, bool *later) 
     st->base.waiting = *later;
     unlock(st);
     if (event)
-        return status_of(cuda_of(st)->driver.StreamWaitEvent(st->queue.stream, event, 0));
+        return status_of(weir__cuda_said(&st->queue, "cuStreamWaitEvent", cuda_of(st)->driver.StreamWaitEvent(st->queue.stream, event, 0)));
     return *later ? WEIR_OK : status;
 }
 
 /* After all earlier work, on this thread. */
 static int run_host(weir__cuda_stream *st, const weir__item *item) {
-    CUresult code = cuda_of(st)->driver.StreamSynchronize(st->queue.stream);
-    weir__cuda_note(cuda_of(st), code);
+    CUresult code = weir__cuda_said(&st->queue, "cuStreamSynchronize", cuda_of(st)->driver.StreamSynchronize(st->queue.stream));
     return code ? WEIR_EDEVICE : item->host.fn(item->host.data);
 }
 

@@ -1,0 +1,98 @@
+/* test_failures.c: what a failed call of the driver or of cuBLAS leaves: the stream's text names it, and the next pass is right. Needs the emulated driver. */
+#include "rig.h"
+
+enum { UNKNOWN = 999 }; /* CUDA_ERROR_UNKNOWN: no code that says that the context is lost */
+
+static rig r;
+static const weir__forward_options options = {.tile = 64, .context = 512};
+
+static void open_loaded(void) {
+    rig_open(&r);
+    rig_load(&r, rig_narrow(), &options);
+}
+
+static void close_clean(void) {
+    rig_close(&r);
+    rig_no_reports();
+}
+
+static long calls(const char *function) {
+    return EMU(cuemu_count)(function);
+}
+
+/* What the first run of a shape makes, cuBLAS for one, is not there if that run failed: so the next one is a first run again, and no capture. */
+static void a_first_run_that_fails_is_followed_by_another(void **state) {
+    (void)state;
+    open_loaded();
+    long captures = calls("cuStreamBeginCapture");
+    EMU(cuemu_fail)("cuLaunchKernel", 1, UNKNOWN);
+    assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_EDEVICE);
+    EMU(cuemu_fail_clear)();
+    assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_OK);
+    assert_int_equal(calls("cuStreamBeginCapture"), captures);
+    assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_OK);
+    assert_int_equal(calls("cuStreamBeginCapture"), captures + 1);
+    close_clean();
+}
+
+static void says(int status, int wanted, const char *words) {
+    char why[256];
+    weir__stream_why(r.st, why, sizeof why);
+    if (status != wanted || !strstr(why, words))
+        fail_msg("status %d (%s), wanted %d (%s)", status, why, wanted, words);
+}
+
+static void a_library_that_cannot_be_set_up_is_told_by_its_call(void **state) {
+    static const char *const setup[] = {"cublasCreate", "cublasSetStream", "cublasSetWorkspace"};
+    (void)state;
+    open_loaded();
+    for (size_t i = 0; i < sizeof setup / sizeof *setup; i++) {
+        EMU(cuemu_fail)(setup[i], 1, UNKNOWN);
+        says(rig_pass(&r, 0, 17, 1), WEIR_EDEVICE, setup[i]);
+    }
+    close_clean();
+}
+
+static void a_workspace_of_the_library_that_finds_no_memory_is_told_with_its_size(void **state) {
+    (void)state;
+    open_loaded();
+    size_t budget = r.c->device_pool.budget;
+    r.c->device_pool.budget = r.c->device_pool.used_bytes;
+    says(rig_pass(&r, 0, 17, 1), WEIR_ENOMEM, "workspace of cuBLAS: 33554432 bytes");
+    r.c->device_pool.budget = budget;
+    assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_OK);
+    close_clean();
+}
+
+static void a_failure_in_a_capture_names_its_call(void **state) {
+    (void)state;
+    open_loaded();
+    assert_int_equal(rig_pass(&r, 0, 2, 1), WEIR_OK);
+    EMU(cuemu_fail)("cuLaunchKernel", 1, UNKNOWN);
+    says(rig_pass(&r, 0, 2, 1), WEIR_EDEVICE, "list whole: capturing: weir_tile: cuLaunchKernel: CUDA_ERROR_UNKNOWN");
+    close_clean();
+}
+
+static void an_event_that_is_not_recorded_is_told_by_its_call(void **state) {
+    weir__event *e;
+    (void)state;
+    open_loaded();
+    assert_int_equal(weir__event_new(r.t.d, &e), WEIR_OK);
+    EMU(cuemu_fail)("cuEventRecord", 1, UNKNOWN);
+    assert_int_equal(weir__stream_record(r.st, e), WEIR_OK);
+    says(rig_wait(&r, r.st), WEIR_EDEVICE, "cuEventRecord: CUDA_ERROR_UNKNOWN");
+    weir__event_unref(e);
+    close_clean();
+}
+
+#define T(name) cmocka_unit_test_setup(name, rig_setup)
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        T(a_first_run_that_fails_is_followed_by_another),
+        T(a_library_that_cannot_be_set_up_is_told_by_its_call),
+        T(a_workspace_of_the_library_that_finds_no_memory_is_told_with_its_size),
+        T(a_failure_in_a_capture_names_its_call),
+        T(an_event_that_is_not_recorded_is_told_by_its_call),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
