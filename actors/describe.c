@@ -83,7 +83,7 @@ weir_body *weir__model_describe(const weir__model *m) {
         put_int(w, numbers[i].key, numbers[i].value);
     put_str(w, "path", m->path, strlen(m->path));
     put_str(w, "device", weir__device_detail(m->device), strlen(weir__device_detail(m->device)));
-    put_str(w, "activations", m->options.activations_f32 ? "f32" : "int8", m->options.activations_f32 ? 3 : 4);
+    put_text(w, "activations", m->options.activations_f32 || !weir__device_has_int8(m->device) ? "f32" : "int8");
     put_str(w, "kv", m->options.kv_f32 ? "f32" : "f16", 3);
     put_text(w, "architecture", weir__checkpoint_family(m->checkpoint)->name);
     put_text(w, "warning", weir__checkpoint_warning(m->checkpoint));

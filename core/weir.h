@@ -484,7 +484,7 @@ typedef struct weir_load_options {
     unsigned threads; /**< workers of the cpu device, 0: the processors this process may use. Another value than the first load's: EBUSY */
     unsigned context; /**< positions in the KV pool, shared by the model's sequences; 0: the model's own length, at most 8,192 */
     unsigned tile;    /**< rows that go through a unit together; 0: 512. Never changes a bit of the result */
-    bool activations_f32; /**< products in float instead of int8 activations: slow, for reference */
+    bool activations_f32; /**< products in float instead of int8 activations: slow, for reference; on cuda always */
     bool kv_f32;          /**< KV cache in f32 instead of f16 */
     const char *device;   /**< "cpu" (also NULL), "cuda", "cuda:1"; EINVAL: none of this name; EUNSUPPORTED: no driver, no kernels */
     const char *quant;    /**< type to which float weights are quantised while they are loaded ("q8_0"); NULL: none */

@@ -2,6 +2,7 @@
  * end. Knows no work. */
 #include "private.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,7 +146,8 @@ static bool parse(const char *name, wanted *w) {
         w->index = 0;
         if (!name[n])
             return true;
-        return backends[i]->many && sscanf(name + n, ":%3u%n", &w->index, &used) == 1 && !name[n + (size_t)used];
+        return backends[i]->many && isdigit((unsigned char)name[n + (name[n] == ':')]) &&
+               sscanf(name + n, ":%3u%n", &w->index, &used) == 1 && !name[n + (size_t)used];
     }
     return false;
 }

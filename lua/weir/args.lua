@@ -210,7 +210,7 @@ args.load = {
   {flags = "--threads", type = "count", text = "workers (default: the processors that weir may use)"},
   {flags = "--context", type = "count", text = "positions of the KV cache (default: the model's, at most 8192)"},
   {flags = "--tile", type = "count", text = "rows that go through a layer together (default: 256)"},
-  {flags = "--activations", type = "int8|f32", text = "products in integers (default) or in float"},
+  {flags = "--activations", type = "int8|f32", text = "products in integers (default) or in float; cuda has those in float alone"},
   {flags = "--kv", type = "f16|f32", text = "type of the KV cache (default: f16)"},
   {flags = "--quant", type = "f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0", text = "quantise float weights to this type while loading"},
 }

@@ -164,7 +164,7 @@ static const char *check_sample(const weir_sample *s) {
         return "frequency_penalty";
     if (s->presence_penalty != 0)
         return "presence_penalty";
-    return s->order[0] != WEIR_S_END ? "order" : NULL;
+    return s->order[0] != WEIR_S_END ? "samplers" : NULL;
 }
 
 static const weir__device_table table = {

@@ -3,6 +3,8 @@
  * stream may have it at once. Bounded by a budget. Knows no stream of work. */
 #include "cuda.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 
 /* Granules: of sizes below 1 MiB, for kernels and for the host, and of those above. What is pinned are whole pages. */
@@ -216,21 +218,30 @@ void weir__cuda_memory_gone(weir__cuda *c) {
 }
 
 /* WEIR_CUDA_MEMORY: bytes that this process may take of the device, else nine tenths of what is free now. */
-static CUresult set_budget(weir__cuda *c) {
+static int set_budget(weir__cuda *c, weir_error **error) {
     size_t available = 0, total = 0;
     const char *said = getenv("WEIR_CUDA_MEMORY");
-    bool is_said = said && *said;
-    CUresult code = is_said ? CUDA_SUCCESS : c->driver.MemGetInfo(&available, &total);
-    c->device_pool.budget = is_said ? (size_t)strtoull(said, NULL, 10) : available / 10 * 9;
-    return code;
+    char *end = NULL;
+    if (said && *said) {
+        errno = 0;
+        unsigned long long bytes = strtoull(said, &end, 10);
+        c->device_pool.budget = (size_t)bytes;
+        if (*end || errno || !isdigit((unsigned char)*said))
+            return weir_fail(error, WEIR_EINVAL, "device cuda: WEIR_CUDA_MEMORY is \"%.40s\", wanted a number of bytes", said);
+        return WEIR_OK;
+    }
+    CUresult code = c->driver.MemGetInfo(&available, &total);
+    c->device_pool.budget = available / 10 * 9;
+    return code ? weir_fail(error, WEIR_EDEVICE, "device cuda: cuMemGetInfo: %s", weir__cuda_error_text(code)) : WEIR_OK;
 }
 
 int weir__cuda_memory_init(weir__cuda *c, weir_error **error) {
     pthread_mutex_init(&c->memory, NULL);
     c->host_pool = (weir__cuda_pool){.host = true, .budget = SIZE_MAX};
-    CUresult code = set_budget(c);
-    if (!code)
-        code = c->driver.StreamCreate(&c->clearing, CU_STREAM_NON_BLOCKING);
+    int failed = set_budget(c, error);
+    if (failed)
+        return failed;
+    CUresult code = c->driver.StreamCreate(&c->clearing, CU_STREAM_NON_BLOCKING);
     if (!code)
         code = c->driver.EventCreate(&c->cleared, CU_EVENT_DISABLE_TIMING);
     return code ? weir_fail(error, WEIR_EDEVICE, "device cuda: its memory cannot be managed: %s", weir__cuda_error_text(code)) : WEIR_OK;

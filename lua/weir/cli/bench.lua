@@ -269,6 +269,9 @@ function bench.run(o, program)
   if o[1] == "actors" then
     return require "weir.bench_actors".run({unpack(o, 2)}, o)
   elseif o[1] == "model" and o[2] then
+    if o.device then
+      args.fail "model measures the cpu; bench device MODEL --device NAME measures decoding on another device"
+    end
     return bench_model(o, program)
   elseif o[1] == "loop" and o[2] and not o[3] then
     return require "weir.bench_loop".run(core.model_locate(o[2]), {threads = o.threads and o.threads[1], device = o.device})

@@ -24,4 +24,11 @@ describe("weir bench device", function()
     assert.equal(0, code)
     assert.matches("GB/s %(read and written%).*us launched one by one.*hidden", out)
   end)
+
+  it("is_what_is_meant_where_models_are_measured_on_the_cpu", function()
+    local code, out, err = helper.weir {"bench", "model", "any.gguf", "--device", "cuda"}
+    assert.equal(2, code)
+    assert.equal("", out)
+    assert.matches("bench device MODEL --device NAME", err, 1, true)
+  end)
 end)

@@ -124,6 +124,7 @@ describe("devices", function()
     for name, why in pairs {
       ["cuda:1"] = "device cuda:1: there is none of this number (the driver knows 1)", cud = "device \"cud\": there is none of this name (there are cpu, cuda)",
       ["cuda:"] = "there is none of this name", ["cuda:0x"] = "there is none of this name",
+      ["cuda:-1"] = "device \"cuda:-1\": there is none of this name", ["cuda: 0"] = "there is none of this name", ["cuda0"] = "there is none of this name",
     } do
       local code, out, err = run("A=1", "generate", LLAMA, "--tokens", "1", "-n", "1", "--device", name)
       assert.equal(1, code, name)
@@ -132,6 +133,28 @@ describe("devices", function()
       weir.shutdown()
       local e = helper.raises("EINVAL", weir.load, LLAMA, {device = name})
       assert.matches(why, tostring(e), 1, true)
+    end
+  end)
+end)
+
+describe("WEIR_CUDA_MEMORY", function()
+  local function generated(bytes)
+    local code, _, err = run("WEIR_CUDA_MEMORY=" .. bytes, "generate", LLAMA, "--tokens", "1", "-n", "1", "--device", "cuda")
+    return code, err
+  end
+
+  it("bounds_what_a_model_may_take", function()
+    assert.equal(0, (generated "80000000"))
+    local code, err = generated "1000"
+    assert.equal(1, code)
+    assert.matches("ENOMEM: device cuda:0: no memory for ", err, 1, true)
+  end)
+
+  it("that_is_no_number_of_bytes_is_refused", function()
+    for _, bytes in ipairs {"64M", "1e9", "-1", "all", "99999999999999999999"} do
+      local code, err = generated(bytes)
+      assert.equal(1, code)
+      assert.matches(('WEIR_CUDA_MEMORY is "%s", wanted a number of bytes'):format(bytes), err, 1, true)
     end
   end)
 end)
