@@ -142,11 +142,12 @@ static CUresult capture(weir__cuda_queue *q, const weir__list *l, weir__cuda_gra
 static void say_captured(weir__cuda_queue *q, const weir__list *l, const weir__shape *shape, CUresult code) {
     char inside[WEIR__CUDA_WHY];
     snprintf(inside, sizeof inside, "%s", q->why);
+    int n = snprintf(q->why, WEIR__CUDA_WHY, "list %s: capturing: ", l->name);
     if (*inside)
-        snprintf(q->why, WEIR__CUDA_WHY, "list %s: capturing: %s", l->name, inside);
+        strncat(q->why, inside, WEIR__CUDA_WHY - 1 - (size_t)n);
     else
-        snprintf(q->why, WEIR__CUDA_WHY, "list %s: capturing: %s (%d rows, %d outputs, %d positions)", l->name, weir__cuda_error_text(code),
-                 shape->rows, shape->outputs, shape->positions);
+        snprintf(q->why + n, WEIR__CUDA_WHY - (size_t)n, "%s (%d rows, %d outputs, %d positions)", weir__cuda_error_text(code), shape->rows,
+                 shape->outputs, shape->positions);
 }
 
 static CUresult replay(weir__cuda_queue *q, weir__list *l, const weir__shape *shape, uint64_t number, bool *done) {
