@@ -5,11 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 
-CUgraphExec_st::~CUgraphExec_st() {
-    for (auto &s : sms)
-        simt_delete(s.second);
-}
-
 EXPORT CUresult cuInit(unsigned) {
     ENTER(cuInit, NOTHING);
     if (!emu.initialised) {

@@ -114,6 +114,7 @@ struct CUstream_st {
     unsigned polls = 0;
     bool quit = false;
     simt_sm *sm;
+    std::map<int, simt_sm *> branches; // what nodes of graphs run on, by the stream that they were captured from
     std::shared_ptr<Capture> capture;
     std::set<int> front; // nodes that the next captured one depends on
     Clock clock;         // other streams' work that it has waited for
@@ -142,8 +143,6 @@ struct CUgraphExec_st {
     std::mutex running;
     Clock clock; // launches of one exec are ordered
     char token = 0;
-    std::map<int, simt_sm *> sms; // by origin
-    ~CUgraphExec_st();
 };
 
 struct CUfunc_st {

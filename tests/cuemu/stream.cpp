@@ -58,6 +58,8 @@ void stop_stream(Lock &l, CUstream s) {
         if (e->record && e->record->stream == s)
             e->record->stream = nullptr;
     simt_delete(s->sm);
+    for (auto &b : s->branches)
+        simt_delete(b.second);
     delete s;
     emu.changed.notify_all();
 }

@@ -168,7 +168,7 @@ static void run_graph(CUgraphExec x, CUstream s, Op &op) {
         std::vector<char *> acquire{&op.token, &s->token, &x->token};
         for (int d : n.deps)
             acquire.push_back(&x->nodes[(size_t)d].token);
-        simt_sm *&sm = x->sms[n.origin];
+        simt_sm *&sm = s->branches[n.origin];
         if (!sm)
             sm = simt_new();
         run_node(n, sm, acquire, &n.token);
