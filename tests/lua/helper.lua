@@ -55,6 +55,16 @@ function helper.reference(name)
   return path
 end
 
+--- Runs the loop until a condition holds, for half a minute at most; whether it does.
+function helper.soon(condition)
+  local weir = require "weir"
+  local give_up = weir.now() + 30
+  while not condition() and weir.now() < give_up do
+    weir.sleep(0.001)
+  end
+  return condition()
+end
+
 --- Path of the fetched SmolLM2; skips the test if it is not there.
 function helper.smollm2()
   local data = os.getenv "XDG_DATA_HOME"

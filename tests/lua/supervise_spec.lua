@@ -2,10 +2,6 @@
 local helper = require "helper"
 local weir = require "weir"
 
-local function pass(seconds)
-  weir.sleep(seconds)
-end
-
 describe("names", function()
   after_each(function()
     weir.shutdown()
@@ -156,7 +152,7 @@ describe("a supervisor", function()
     weir.sleep(0)
     local before = weir.whereis("a")
     weir.send("a", "fail", "broken")
-    pass(0.001)
+    assert.is_true(helper.soon(function() return starts.a == 2 end))
     assert.are.equal(2, weir.call("a", "say"))
     assert.are.equal(1, weir.call("b", "say"))
     assert.are_not.equal(before, weir.whereis("a"))
@@ -166,7 +162,7 @@ describe("a supervisor", function()
     weir.supervise {strategy = "one-for-all", children = {child "a", child("b", {restart = "never"}), child "c"}}
     weir.sleep(0)
     weir.send("a", "fail", "broken")
-    pass(0.001)
+    helper.soon(function() return #lives == 5 end)
     assert.are.same({"+a", "+b", "+c", "+a", "+c"}, lives)
   end)
 
@@ -176,7 +172,8 @@ describe("a supervisor", function()
     for _, name in ipairs {"a", "b", "c"} do
       weir.send(name, "end")
     end
-    pass(0.05)
+    assert.is_true(helper.soon(function() return starts.c == 2 end))
+    weir.sleep(0.01)
     assert.are.same({a = 1, b = 1, c = 2}, starts)
   end)
 
@@ -185,7 +182,7 @@ describe("a supervisor", function()
     weir.monitor(sup)
     weir.sleep(0)
     weir.send("a", "fail", "first")
-    pass(0.001)
+    assert.is_true(helper.soon(function() return starts.a == 2 end))
     weir.send("a", "fail", "second")
     local e = weir.receive(1)[2]
     assert.are.equal("EEXITED", e.code)
@@ -224,7 +221,7 @@ describe("a supervisor", function()
     weir.supervise {backoff = 0.001, children = {c}}
     weir.sleep(0)
     weir.send("a", "fail", "broken")
-    pass(0.1)
+    assert.is_true(helper.soon(function() return starts.a == 2 end))
     assert.are.equal(4, tries)
     assert.are.equal(2, weir.call("a", "say"))
   end)
@@ -261,8 +258,9 @@ describe("a supervisor", function()
       local one, two = weir.call("module", "say")
       assert.are.equal(1, one)
       assert.are.equal("two", two)
+      local before = weir.whereis "module"
       weir.send("module", "fail")
-      pass(0.01)
+      assert.is_true(helper.soon(function() return weir.whereis "module" ~= nil and weir.whereis "module" ~= before end))
     end
     package.loaded["supervised_module"] = nil
   end)
@@ -272,10 +270,10 @@ describe("a supervisor", function()
       starts.inner = (starts.inner or 0) + 1
       return weir.supervise {name = "inner", intensity = 1, children = {child "a"}}
     end}}}
-    pass(0.01)
-    for _ = 1, 2 do
+    assert.is_true(helper.soon(function() return starts.a == 1 end))
+    for life = 2, 3 do
       weir.send("a", "fail", "broken")
-      pass(0.01)
+      assert.is_true(helper.soon(function() return starts.a == life end))
     end
     assert.are.equal(2, starts.inner)
     assert.are.equal(3, weir.call("a", "say"))
