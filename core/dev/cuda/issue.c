@@ -178,6 +178,7 @@ int weir__cuda_queue_init(weir__cuda *c, weir__cuda_queue *q, weir_error **error
     if (!q->why)
         return weir_fail(error, WEIR_ENOMEM, "device cuda: no memory for a stream");
     CUresult code = c->driver.StreamCreate(&q->stream, CU_STREAM_NON_BLOCKING);
+    weir__cuda_note(c, code);
     if (code)
         return weir_fail(error, WEIR_EIO, "device cuda: cuStreamCreate: %s", weir__cuda_error_text(code));
     return WEIR_OK;

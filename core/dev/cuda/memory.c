@@ -85,6 +85,7 @@ static CUresult clear(weir__cuda *c, uint64_t address, size_t bytes) {
     if (!code)
         code = c->driver.EventRecord(c->cleared, c->clearing);
     weir__cuda_leave(c, scope);
+    weir__cuda_note(c, code);
     if (!code)
         atomic_fetch_add(&c->clearings, 1);
     return code;

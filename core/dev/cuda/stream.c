@@ -345,6 +345,7 @@ static int make(weir__cuda *c, weir__cuda_stream *st, weir_error **error) {
     if (!code && !failed)
         failed = c->driver.EventCreate(&st->mark, CU_EVENT_DISABLE_TIMING);
     weir__cuda_leave(c, scope);
+    weir__cuda_note(c, failed);
     return failed ? weir_fail(error, WEIR_EIO, "device cuda: a stream for notices: %s", weir__cuda_error_text(failed)) : code;
 }
 
