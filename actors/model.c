@@ -186,6 +186,8 @@ static void on_stop(weir_actor *self) {
 static void fini(weir_system *s, void *state) {
     weir__model *m = state;
     stop_members(m);
+    if (m->opening)
+        weir__device_open_drop(m->opening);
     while (m->waiting) {
         weir__waiting *w = m->waiting;
         m->waiting = w->next;

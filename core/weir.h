@@ -90,14 +90,15 @@ typedef struct weir_system_options {
     /** Driver EV: the host's struct ev_loop, which the host runs on this thread; it must outlive the system. NULL: a loop of its own. */
     void *ev_loop;
     uint64_t seed;        /**< test driver: decides the order of loops, actors and streams */
+    int64_t drain;        /**< ns that weir_system_free waits for device work, and for a driver that makes a device; 0: 10 s */
     weir_alloc_fn *alloc; /**< NULL: malloc */
     void *alloc_data;     /**< handed to alloc */
 } weir_system_options;
 
 /** Makes a system; the calling thread becomes its main loop's thread. options may be NULL. ENOMEM, EIO (no epoll, no eventfd, no thread), EINVAL. */
 WEIR_API int weir_system_new(const weir_system_options *options, weir_system **out, weir_error **error);
-/** Stops what is left (as weir_system_stop with no patience) and gives everything back, but for device work that does not end within 10 s: that goes on, and
- * what it uses, the system's memory included, stays. NULL does nothing. */
+/** Stops what is left (as weir_system_stop with no patience) and gives everything back, but for device work that does not end within `drain`: that goes on, and
+ * what it uses, the system's memory included, stays; a line on standard error says what it is. NULL does nothing. */
 WEIR_API void weir_system_free(weir_system *s);
 /** Runs the main loop until `done(data)` is true (asked between turns), until weir_system_quit, or, with done NULL, until nothing is left in any loop
  * that could happen without the outside (no message, no timer, no stream work). Worker loops run by themselves. In a host's libev loop it runs that.

@@ -25,12 +25,15 @@ extern const weir_handle_type weir__event_handle;           /* name "event" */
  * use. EBUSY: made with another count; EINVAL: no such device, WEIR_CPU in the environment names no level, or one that does not run here; ENOMEM. */
 int weir__device_open(weir_system *s, const char *name, unsigned threads, weir__device **out, weir_error **error);
 /* The same for drivers that take their time: *device at once if it is there or made quickly, else *opening, and the device is made on a thread of its own; `verb`
- * is posted to `who` from itself when weir__device_open_end will tell at once. One that is lost is made anew as soon as no stream of it is left. An opening whose end
- * nobody asks for is given back when the system ends. */
+ * is posted to `who` from itself when weir__device_open_end will tell at once. One that is lost is made anew as soon as no stream of it is left. Each opening is ended or
+ * dropped. */
 typedef struct weir__opening weir__opening;
 int weir__device_open_start(weir_system *s, const char *name, unsigned threads, weir_address who, weir_verb verb, weir__device **device,
                             weir__opening **opening, weir_error **error);
 int weir__device_open_end(weir__opening *o, weir__device **out, weir_error **error); /* after the message; frees it. As weir__device_open */
+void weir__device_open_drop(
+    weir__opening
+        *o); /* instead: nobody waits for it, and it is given back when it is done. A message that is posted already still comes */
 /* Why the device is of no use any more, static; NULL: it is. All its work fails with EDEVICE, and who owns a stream of it is told: after what was submitted has
  * ended, the message "device_lost" is posted to it from itself. Any thread */
 const char *weir__device_lost(const weir__device *d);
@@ -163,7 +166,7 @@ typedef struct weir__device_table {
     /* Of a device that is lost: waits up to `patience` ns until no stream is left, then gives back what the driver holds, so that it can be made anew; d stays for what
      * still counts its parts. False: a stream has not ended. Any thread. */
     bool (*retire)(weir__device *d, int64_t patience);
-    /* In weir_system_free: ends every stream, waits for what runs, joins the threads, frees d. False: something has not ended within WEIR_DRAIN_NS; d and what it
+    /* In weir_system_free: ends every stream, waits for what runs, joins the threads, frees d. False: something has not ended within weir__drain; d and what it
      * holds stay, and weir__leave_behind has said so. */
     bool (*close)(weir__device *d);
     /* Zeroed, 64-byte aligned, for kernels or for the host; NULL without memory. */

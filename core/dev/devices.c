@@ -8,13 +8,18 @@
 
 #define ATTACHED "devices"
 
+static const weir__backend *const backends[] = {&weir__cpu_backend, &weir__cuda_backend};
+enum { BACKENDS = sizeof backends / sizeof *backends };
+
 /* What a system has made so far. */
 typedef struct devices {
     weir_system *system;
-    pthread_mutex_t lock;    /* the list; held for a few instructions */
-    weir__device *first;     /* devices stay until the system ends, lost ones too */
-    pthread_mutex_t making;  /* held while one is looked for and made, so while a driver is waited for */
-    weir__opening *openings; /* whose threads have not been joined; loop's thread */
+    pthread_mutex_t lock;             /* the lists; held for a few instructions */
+    weir__device *first;              /* devices stay until the system ends, lost ones too */
+    pthread_mutex_t making[BACKENDS]; /* of a backend: held while one is looked for and made, so while a driver is waited for */
+    weir__opening *openings;          /* whose threads have not been joined; lock */
+    weir__opening *gone;              /* done, and nobody waited for it: its thread is joined by the next one of these; lock */
+    bool closing;                     /* whose thread ends is joined here; lock */
 } devices;
 
 typedef struct wanted {
@@ -28,13 +33,13 @@ struct weir__opening {
     wanted wanted;
     pthread_t thread;
     weir__notice *notice;
+    bool dropped; /* lock */
+    bool done;    /* its thread does nothing more but post the notice; lock */
     /* the thread's, until it has posted the notice */
     weir__device *device;
     int code;
     weir_error *error;
 };
-
-static const weir__backend *const backends[] = {&weir__cpu_backend, &weir__cuda_backend};
 
 /* ---- the devices of a system ---- */
 
@@ -57,39 +62,80 @@ static void opening_free(weir__opening *o) {
     weir__free(o->all->system, o);
 }
 
-/* False: a driver has not come back. */
-static bool join_openings(devices *all) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += WEIR_DRAIN_NS / 1000000000;
-    for (weir__opening *o; (o = all->openings);) {
-        if (pthread_clockjoin_np(o->thread, NULL, CLOCK_MONOTONIC, &until))
-            return false;
-        all->openings = o->next;
-        opening_free(o);
-    }
-    return true;
+/* The lock is held. */
+static void unlink_opening(weir__opening *o) {
+    weir__opening **at = &o->all->openings;
+    while (*at != o)
+        at = &(*at)->next;
+    *at = o->next;
 }
 
-/* What is left behind is still listed. */
+static void leave_opening(const weir__opening *o) {
+    char text[160];
+    snprintf(text, sizeof text, "device %s:%u, which is being made, was left behind: its driver does not come back",
+             o->wanted.backend->name, o->wanted.index);
+    weir__leave_behind(o->all->system, text);
+}
+
+/* NULL, or the backend whose driver has not come back. From now on nobody but this thread takes an opening off its list. */
+static const weir__backend *join_openings(devices *all) {
+    int64_t end = weir__dev_clock() + weir__drain(all->system);
+    struct timespec until = {end / 1000000000, end % 1000000000};
+    pthread_mutex_lock(&all->lock);
+    all->closing = true;
+    weir__opening **const lists[] = {&all->gone, &all->openings};
+    pthread_mutex_unlock(&all->lock);
+    for (int i = 0; i < 2; i++)
+        for (weir__opening *o; (o = *lists[i]);) {
+            if (pthread_clockjoin_np(o->thread, NULL, CLOCK_MONOTONIC, &until)) {
+                leave_opening(o);
+                return o->wanted.backend;
+            }
+            *lists[i] = o->next;
+            opening_free(o);
+        }
+    return NULL;
+}
+
+static void put(devices *all, weir__device *d) {
+    pthread_mutex_lock(&all->lock);
+    d->next = all->first;
+    all->first = d;
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* One that is not of the backend, taken off the list; NULL: there is none. */
+static weir__device *take_other(devices *all, const weir__backend *than) {
+    pthread_mutex_lock(&all->lock);
+    weir__device **at = &all->first;
+    while (*at && (*at)->backend == than)
+        at = &(*at)->next;
+    weir__device *d = *at;
+    if (d)
+        *at = d->next;
+    pthread_mutex_unlock(&all->lock);
+    return d;
+}
+
+/* What is left behind is listed still: a device that does not end, and those that a driver may still ask for. */
 static void close_devices(weir_system *s, void *data) {
     devices *all = data;
-    weir__device **at = &all->first;
-    if (!join_openings(all)) {
-        weir__leave_behind(s, "a device that is being made was left behind: its driver does not come back");
-        return;
+    weir__device *stay = NULL;
+    const weir__backend *left = join_openings(all);
+    for (weir__device *d; (d = take_other(all, left));)
+        if (!d->table->close(d)) {
+            d->next = stay;
+            stay = d;
+        }
+    for (weir__device *d; (d = stay);) {
+        stay = d->next;
+        put(all, d);
     }
-    for (weir__device *d; (d = *at);) {
-        weir__device *next = d->next;
-        if (d->table->close(d))
-            *at = next;
-        else
-            at = &d->next;
-    }
-    if (all->first)
+    if (left || all->first)
         return;
     weir__set_quarantine(s, NULL, NULL);
-    pthread_mutex_destroy(&all->making);
+    for (int i = 0; i < BACKENDS; i++)
+        pthread_mutex_destroy(&all->making[i]);
     pthread_mutex_destroy(&all->lock);
     weir__free(s, all);
 }
@@ -106,7 +152,8 @@ static devices *devices_of(weir_system *s) {
     }
     all->system = s;
     pthread_mutex_init(&all->lock, NULL);
-    pthread_mutex_init(&all->making, NULL);
+    for (int i = 0; i < BACKENDS; i++)
+        pthread_mutex_init(&all->making[i], NULL);
     weir__set_quarantine(s, quarantine, all);
     return all;
 }
@@ -127,10 +174,7 @@ static void add(devices *all, weir__device *d, const wanted *w) {
         snprintf(d->name, sizeof d->name, "%s:%u", w->backend->name, w->index);
     else
         snprintf(d->name, sizeof d->name, "%s", w->backend->name);
-    pthread_mutex_lock(&all->lock);
-    d->next = all->first;
-    all->first = d;
-    pthread_mutex_unlock(&all->lock);
+    put(all, d);
 }
 
 /* ---- names ---- */
@@ -188,7 +232,7 @@ static int retire(devices *all, weir__device *d, int64_t patience, weir_error **
     return WEIR_OK;
 }
 
-/* all->making is held. */
+/* The backend's lock is held. */
 static int find_or_make(devices *all, const wanted *w, int64_t patience, weir__device **out, weir_error **error) {
     weir__device *d = find(all, w);
     int code = WEIR_OK;
@@ -207,10 +251,17 @@ static int find_or_make(devices *all, const wanted *w, int64_t patience, weir__d
     return WEIR_OK;
 }
 
+static pthread_mutex_t *making(devices *all, const wanted *w) {
+    int i = 0;
+    while (backends[i] != w->backend)
+        i++;
+    return &all->making[i];
+}
+
 static int open_wanted(devices *all, const wanted *w, int64_t patience, weir__device **out, weir_error **error) {
-    pthread_mutex_lock(&all->making);
+    pthread_mutex_lock(making(all, w));
     int code = find_or_make(all, w, patience, out, error);
-    pthread_mutex_unlock(&all->making);
+    pthread_mutex_unlock(making(all, w));
     return code;
 }
 
@@ -223,10 +274,34 @@ int weir__device_open(weir_system *s, const char *name, unsigned threads, weir__
     return all ? open_wanted(all, &w, 0, out, error) : weir_fail(error, WEIR_ENOMEM, "device %s: no memory", w.backend->name);
 }
 
+/* Takes the place of the last one that nobody waited for, which it returns; NULL: there is none. The lock is held. */
+static weir__opening *go(weir__opening *o) {
+    weir__opening *before = o->all->gone;
+    unlink_opening(o);
+    o->next = NULL;
+    o->all->gone = o;
+    return before;
+}
+
 static void *opening_main(void *data) {
-    weir__opening *o = data;
+    weir__opening *o = data, *before = NULL;
+    weir__notice *notice = o->notice;
     o->code = open_wanted(o->all, &o->wanted, WEIR_DRAIN_NS, &o->device, &o->error);
-    weir__notice_post(o->notice);
+    pthread_mutex_lock(&o->all->lock);
+    bool dropped = o->dropped;
+    o->done = true;
+    if (dropped && !o->all->closing)
+        before = go(o);
+    pthread_mutex_unlock(&o->all->lock);
+    /* o may be given back by who joins this thread */
+    if (before) {
+        pthread_join(before->thread, NULL);
+        opening_free(before);
+    }
+    if (dropped)
+        weir__notice_free(notice);
+    else
+        weir__notice_post(notice);
     return NULL;
 }
 
@@ -237,14 +312,19 @@ static int start_thread(devices *all, const wanted *w, weir_address who, weir_ve
         weir__free(all->system, o);
         return weir_fail(error, WEIR_ENOMEM, "device %s: no memory", w->backend->name);
     }
-    *o = (weir__opening){.next = all->openings, .all = all, .wanted = *w, .notice = n};
+    *o = (weir__opening){.all = all, .wanted = *w, .notice = n};
+    pthread_mutex_lock(&all->lock); /* the thread looks for itself on the list */
     int failure = weir__thread_start(&o->thread, "device", opening_main, o);
+    if (!failure) {
+        o->next = all->openings;
+        all->openings = o;
+    }
+    pthread_mutex_unlock(&all->lock);
     if (failure) {
         weir__notice_free(n);
         weir__free(all->system, o);
         return weir_fail(error, WEIR_EIO, "device %s: no thread to make it: error %d", w->backend->name, failure);
     }
-    all->openings = o;
     *out = o;
     return WEIR_OK;
 }
@@ -267,12 +347,27 @@ int weir__device_open_start(weir_system *s, const char *name, unsigned threads, 
     return as_wanted(d, &w, error);
 }
 
+/* It has posted its notice, or is about to. */
+static void join_opening(weir__opening *o) {
+    pthread_join(o->thread, NULL);
+    pthread_mutex_lock(&o->all->lock);
+    unlink_opening(o);
+    pthread_mutex_unlock(&o->all->lock);
+}
+
+void weir__device_open_drop(weir__opening *o) {
+    pthread_mutex_lock(&o->all->lock);
+    bool done = o->done;
+    o->dropped = true;
+    pthread_mutex_unlock(&o->all->lock);
+    if (!done)
+        return;
+    join_opening(o);
+    opening_free(o);
+}
+
 int weir__device_open_end(weir__opening *o, weir__device **out, weir_error **error) {
-    pthread_join(o->thread, NULL); /* which has posted its notice, the last that it does */
-    weir__opening **at = &o->all->openings;
-    while (*at != o)
-        at = &(*at)->next;
-    *at = o->next;
+    join_opening(o);
     int code = o->code;
     if (!code)
         *out = o->device;

@@ -76,7 +76,7 @@ static bool wait_empty(weir__threads *t) {
         struct timespec until = {end / 1000000000, end % 1000000000};
         bool late = pthread_cond_timedwait(&t->empty, &d->lock, &until) != 0;
         /* with no stream left, who is still there is on its way out */
-        if (late && d->streams && (all_quarantined(d) || weir__dev_clock() - begin >= WEIR_DRAIN_NS))
+        if (late && d->streams && (all_quarantined(d) || weir__dev_clock() - begin >= weir__drain(d->system)))
             return false;
     }
     return true;

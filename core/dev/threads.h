@@ -23,7 +23,7 @@ bool weir__threads_enter(weir__threads *t);
 void weir__threads_drop(weir__threads *t);
 /* What a thread does last, its stream being drained. */
 void weir__threads_leave(weir__threads *t, weir__stream *st);
-/* Closes every stream that is open, and returns when all threads have left. False: one has not within WEIR_DRAIN_NS; it goes on to use the device. */
+/* Closes every stream that is open, and returns when all threads have left. False: one has not within weir__drain; it goes on to use the device. */
 bool weir__threads_end(weir__threads *t);
 /* Waits up to `patience` ns until the threads have left whose owners close their streams; then none is counted any more. False: one is there. Any thread. */
 bool weir__threads_gone(weir__threads *t, int64_t patience);

@@ -4,8 +4,9 @@
 
 #include "internal.h"
 
-void weir__lingers_init(weir__lingers *t) {
+void weir__lingers_init(weir__lingers *t, int64_t drain) {
     pthread_mutex_init(&t->lock, NULL);
+    t->drain = drain > 0 ? drain : WEIR_DRAIN_NS;
 }
 
 /* A notice that waits: its link and its owner are in fields that matter only once it is posted. */
@@ -142,9 +143,9 @@ void weir__quarantine(weir_system *s, weir_address owner) {
 
 void weir__leave_behind(weir_system *s, const char *what) {
     s->lingers.left = true;
-#ifdef NDEBUG
-    (void)what;
-#else
     fprintf(stderr, "weir_system_free: %s\n", what);
-#endif
+}
+
+int64_t weir__drain(const weir_system *s) {
+    return s->lingers.drain;
 }

@@ -62,8 +62,9 @@ typedef void weir__quarantine_fn(void *data, weir_address owner);
 void weir__set_quarantine(weir_system *s, weir__quarantine_fn *fn, void *data); /* fn NULL: none. Any thread */
 void weir__quarantine(weir_system *s, weir_address owner);                      /* any thread */
 /* Said by an attachment's close that could not end its work in bounded time: the system's memory and descriptors, which that work may still use, stay when
- * weir_system_free returns, unchecked. Debug builds print what. */
+ * weir_system_free returns, unchecked. Standard error is told what. */
 void weir__leave_behind(weir_system *s, const char *what);
+int64_t weir__drain(const weir_system *s); /* ns that such a close waits at most */
 
 /* ---- names: weir_register with a text that names both actors ---- */
 

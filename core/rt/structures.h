@@ -326,7 +326,8 @@ typedef struct weir__lingers {
     weir_message *waiting; /* notices for weir__when_drained */
     weir__quarantine_fn *quarantine;
     void *quarantine_data;
-    bool left; /* by weir__leave_behind; main loop's thread */
+    bool left;     /* by weir__leave_behind; main loop's thread */
+    int64_t drain; /* ns */
 } weir__lingers;
 
 /* What a driver decides: which ready actor is next, what time it is, how to wait. */

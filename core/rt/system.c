@@ -62,7 +62,7 @@ static weir_system *system_alloc(const weir_system_options *o) {
     pthread_mutex_init(&s->lock, NULL);
     weir__ids_init(&s->actors, sizeof(weir__slot));
     weir__registry_init(&s->registry);
-    weir__lingers_init(&s->lingers);
+    weir__lingers_init(&s->lingers, o->drain);
     weir__ios_init(&s->ios);
     weir__dead_init(s);
     weir__loop_init(s, &s->main_loop, 0, driver_of(o));

@@ -103,6 +103,7 @@ int Call::enter(Needs needs) {
         usleep((unsigned)emu.call_us);
         lock.lock();
     }
+    emu.changed.wait(lock, [] { return !emu.hold; });
     const int fault = count_and_fault(name);
     if (fault && needs < RELEASE)
         return fault;
@@ -131,6 +132,8 @@ static bool set_value(const string &key, long value) {
         emu.jitter_us = value;
     else if (key == "call_us")
         emu.call_us = value;
+    else if (key == "hold")
+        emu.hold = value;
     else if (key == "seed")
         emu.seed = value;
     else if (key == "reverse")
@@ -162,9 +165,9 @@ static void read_faults(const char *text) {
 }
 
 void read_environment() {
-    static const char *const names[][2] = {{"CUEMU_MEMORY", "memory"},  {"CUEMU_LAZY", "lazy"},       {"CUEMU_JITTER_US", "jitter_us"},
-                                           {"CUEMU_SEED", "seed"},      {"CUEMU_REVERSE", "reverse"}, {"CUEMU_CC", "cc"},
-                                           {"CUEMU_CALL_US", "call_us"}};
+    static const char *const names[][2] = {{"CUEMU_MEMORY", "memory"},   {"CUEMU_LAZY", "lazy"},       {"CUEMU_JITTER_US", "jitter_us"},
+                                           {"CUEMU_SEED", "seed"},       {"CUEMU_REVERSE", "reverse"}, {"CUEMU_CC", "cc"},
+                                           {"CUEMU_CALL_US", "call_us"}, {"CUEMU_HOLD", "hold"}};
     for (auto &n : names)
         if (const char *value = getenv(n[0]))
             set_value(n[1], strtol(value, nullptr, 0));

@@ -10,7 +10,7 @@ struct CUstream_st;
 extern "C" {
 #endif
 
-/* Settings, as in the environment (README.md): "memory", "lazy", "jitter_us", "call_us", "seed", "reverse", "cc". False: no such key. */
+/* Settings, as in the environment (README.md): "memory", "lazy", "jitter_us", "call_us", "hold", "seed", "reverse", "cc". False: no such key. */
 int cuemu_set(const char *key, long value);
 
 /* The nth call from now on (1: the next) of `what` fails with code. what: a function's name; "alloc", "copy", "launch", "event", "stream", "graph",

@@ -185,7 +185,7 @@ struct State {
     CUctx_st context{0};
     int next_alloc = 0, next_stream = 0, next_event = 0, next_exec = 0;
     size_t total = (size_t)1 << 30, used = 0;
-    long lazy = 0, jitter_us = 0, call_us = 0, seed = 1, cc = 90;
+    long lazy = 0, jitter_us = 0, call_us = 0, hold = 0, seed = 1, cc = 90;
 };
 extern State &emu;
 extern thread_local bool in_host_function;

@@ -272,4 +272,32 @@ describe("a device", function()
     m:close()
     assert.is_true(ticks > 3, ticks .. " ticks")
   end)
+
+  it("that_is_being_made_for_a_model_that_ended_is_no_matter_of_anybodys", function()
+    local function model()
+      for _, actor in ipairs(weir.actors()) do
+        if actor.name == "model" then
+          return actor.address
+        end
+      end
+    end
+    local told
+    weir.shutdown()
+    emulated.set("hold", 1)
+    weir.spawn(function()
+      local _, e = pcall(weir.load, LLAMA, {device = "cuda"})
+      told = e
+    end)
+    repeat
+      weir.sleep(0.001)
+    until model() and weir.stats(model()).handled > 0 -- it was asked to load, and asks for the device
+    weir.kill(model())
+    emulated.set("hold", 0)
+    weir.run() -- the opening too is waited for
+    assert.equal("EKILLED", told.code, tostring(told))
+    for _, letter in ipairs(weir.dead_letters()) do
+      assert.not_equal("device_opened", letter.verb)
+    end
+    emulated.ends_clean()
+  end)
 end)
