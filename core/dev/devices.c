@@ -19,7 +19,9 @@ typedef struct devices {
     pthread_mutex_t making[BACKENDS]; /* of a backend: held while one is looked for and made, so while a driver is waited for */
     weir__opening *openings;          /* whose threads have not been joined; lock */
     weir__opening *gone;              /* done, and nobody waited for it: its thread is joined by the next one of these; lock */
-    bool closing;                     /* whose thread ends is joined here; lock */
+    pthread_cond_t ended;             /* an opening is done */
+    bool closing;                     /* openings stay on their lists; lock */
+    bool left;                        /* a driver was not waited for any longer: nobody joins a thread; lock */
 } devices;
 
 typedef struct wanted {
@@ -77,6 +79,19 @@ static void leave_opening(const weir__opening *o) {
     weir__leave_behind(o->all->system, text);
 }
 
+/* False: its driver has not come back. */
+static bool wait_done(weir__opening *o, const struct timespec *until) {
+    devices *all = o->all;
+    bool late = false;
+    pthread_mutex_lock(&all->lock);
+    while (!o->done && !late)
+        late = pthread_cond_timedwait(&all->ended, &all->lock, until) != 0;
+    bool done = o->done;
+    all->left = !done;
+    pthread_mutex_unlock(&all->lock);
+    return done;
+}
+
 /* NULL, or the backend whose driver has not come back. From now on nobody but this thread takes an opening off its list. */
 static const weir__backend *join_openings(devices *all) {
     int64_t end = weir__dev_clock() + weir__drain(all->system);
@@ -87,11 +102,12 @@ static const weir__backend *join_openings(devices *all) {
     pthread_mutex_unlock(&all->lock);
     for (int i = 0; i < 2; i++)
         for (weir__opening *o; (o = *lists[i]);) {
-            if (pthread_clockjoin_np(o->thread, NULL, CLOCK_MONOTONIC, &until)) {
+            if (!wait_done(o, &until)) {
                 leave_opening(o);
                 return o->wanted.backend;
             }
             *lists[i] = o->next;
+            pthread_join(o->thread, NULL);
             opening_free(o);
         }
     return NULL;
@@ -134,6 +150,7 @@ static void close_devices(weir_system *s, void *data) {
     if (left || all->first)
         return;
     weir__set_quarantine(s, NULL, NULL);
+    pthread_cond_destroy(&all->ended);
     for (int i = 0; i < BACKENDS; i++)
         pthread_mutex_destroy(&all->making[i]);
     pthread_mutex_destroy(&all->lock);
@@ -151,6 +168,11 @@ static devices *devices_of(weir_system *s) {
         return NULL;
     }
     all->system = s;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&all->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&all->lock, NULL);
     for (int i = 0; i < BACKENDS; i++)
         pthread_mutex_init(&all->making[i], NULL);
@@ -288,11 +310,14 @@ static void *opening_main(void *data) {
     weir__notice *notice = o->notice;
     o->code = open_wanted(o->all, &o->wanted, WEIR_DRAIN_NS, &o->device, &o->error);
     pthread_mutex_lock(&o->all->lock);
-    bool dropped = o->dropped;
+    bool dropped = o->dropped, left = o->all->left;
     o->done = true;
+    pthread_cond_signal(&o->all->ended); /* at the end one thread waits */
     if (dropped && !o->all->closing)
         before = go(o);
     pthread_mutex_unlock(&o->all->lock);
+    if (left)
+        pthread_detach(pthread_self());
     /* o may be given back by who joins this thread */
     if (before) {
         pthread_join(before->thread, NULL);
