@@ -199,7 +199,7 @@ void weir__verbs_fini(weir_system *s);
 /* registry.c, linger.c */
 void weir__registry_init(weir__registry *r);
 void weir__registry_fini(weir_system *s, weir__registry *r);
-void weir__lingers_init(weir__lingers *l, int64_t drain); /* ns, 0: WEIR_DRAIN_NS */
+void weir__lingers_init(weir__lingers *l, int64_t drain);  /* ns, 0: WEIR_DRAIN_NS */
 void weir__lingers_fini(weir_system *s, weir__lingers *l); /* frees the notices that still wait */
 
 /* slot.c */
