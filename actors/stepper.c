@@ -98,10 +98,13 @@ static void on_tables_done(weir_actor *self, const weir_message *m) {
     int64_t status, arg;
     if (!read_notice(self, m, &status, &arg))
         return;
+    char why[256] = "";
+    if (status)
+        weir__stream_why(s->stream, why, sizeof why);
     int code = status ? (int)status : weir_call(self, s->options.experts, s->banks, NULL, 0, on_banks, s, NULL);
     if (code)
-        prepare_failed(self, weir_error_new(code, NULL, NULL, "preparing on stream stepper of device %s: %s", weir__device_name(s->device),
-                                            weir_code_text(code)));
+        prepare_failed(self, weir_error_new(code, NULL, NULL, "preparing on stream stepper of device %s: %s%s",
+                                            weir__device_name(s->device), weir_code_text(code), why));
 }
 
 /* ---- sequences ---- */

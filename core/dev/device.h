@@ -107,6 +107,8 @@ typedef struct weir__shape {
 } weir__shape;
 int weir__stream_run(weir__stream *st, weir__list *l, const weir__shape *shape);
 int weir__stream_copy(weir__stream *st, weir__buffer *to, size_t to_offset, weir__buffer *from, size_t from_offset, size_t bytes);
+/* What lists on this stream need of the device beside their own memory is taken now, so that no step takes any; without it, by the first list that needs it. */
+int weir__stream_prepare(weir__stream *st);
 /* Runs fn(data) on the stream's thread: reading files, parsing, tokenising. release(data) is called once, after fn or instead of it when the
  * stream was closed or skipped, on any thread. fn's result: 0 or a weir code that becomes the stream's failure. */
 int weir__stream_host(weir__stream *st, int (*fn)(void *data), void (*release)(void *data), void *data);

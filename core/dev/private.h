@@ -88,6 +88,7 @@ enum weir__item_kind {
     WEIR__ITEM_LIST,
     WEIR__ITEM_COPY,
     WEIR__ITEM_HOST,
+    WEIR__ITEM_PREPARE,
     WEIR__ITEM_KEEP,
     WEIR__ITEM_RECORD,
     WEIR__ITEM_WAIT,

@@ -243,6 +243,12 @@ int weir__stream_host(weir__stream *st, int (*fn)(void *data), void (*release)(v
     return submit(st, item);
 }
 
+int weir__stream_prepare(weir__stream *st) {
+    weir__item *item = NULL;
+    int code = item_new(st, WEIR__ITEM_PREPARE, &item);
+    return code ? code : submit(st, item);
+}
+
 int weir__stream_keep(weir__stream *st, weir__buffer *b) {
     weir__item *item = NULL;
     if (!b)
@@ -334,6 +340,8 @@ static void give_back(const weir__item *item, int failure) {
     case WEIR__ITEM_HOST:
         if (item->host.release)
             item->host.release(item->host.data);
+        break;
+    case WEIR__ITEM_PREPARE:
         break;
     case WEIR__ITEM_RECORD:
     case WEIR__ITEM_WAIT:

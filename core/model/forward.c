@@ -288,7 +288,9 @@ int weir__forward_push_bases(weir__forward *f, weir__stream *st, uint32_t first,
 /* ---- submitting ---- */
 
 int weir__forward_prepare(weir__forward *f, weir__stream *st) {
-    int code = weir__mirror_push(st, &f->frequencies, 0, weir__buffer_size(f->frequencies.host));
+    int code = weir__stream_prepare(st);
+    if (!code)
+        code = weir__mirror_push(st, &f->frequencies, 0, weir__buffer_size(f->frequencies.host));
     return code ? code : weir__stream_run(st, f->tables, NULL);
 }
 

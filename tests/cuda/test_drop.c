@@ -29,8 +29,9 @@ static void must_be_returned(void) {
         assert_int_equal(EMU(cuemu_count)(pairs[i][0]) - made_before[i], EMU(cuemu_count)(pairs[i][1]) - given_before[i]);
 }
 
-static void nothing_is_used(void) {
-    assert_int_equal(r.c->device_pool.used_bytes, 0);
+/* A stream that a model was prepared on keeps the workspace of cuBLAS. */
+static void nothing_is_used_but(size_t bytes) {
+    assert_int_equal(r.c->device_pool.used_bytes, bytes);
     assert_int_equal(r.c->host_pool.used_bytes, 0);
     assert_int_equal(r.c->graph_count, 0);
     assert_int_equal(r.c->graph_bytes, 0);
@@ -103,7 +104,7 @@ static void a_list_and_its_buffers_are_dropped_in_every_order(void **state) {
         hold_end();
         atomic_store(&gate.open, true);
         assert_int_equal(rig_wait(&r, r.st), WEIR_OK);
-        nothing_is_used();
+        nothing_is_used_but(0);
         rig_no_reports();
     }
     rig_close(&r);
@@ -155,7 +156,7 @@ static void a_model_is_dropped_while_its_pass_runs(void **state) {
     hold_end();
     atomic_store(&gate.open, true);
     assert_int_equal(rig_wait(&r, r.st), WEIR_OK);
-    nothing_is_used();
+    nothing_is_used_but(32 << 20);
     rig_close(&r);
     must_be_returned();
 }
@@ -170,7 +171,7 @@ static void a_model_is_dropped_after_its_stream_is_closed_under_a_pass(void **st
     hold_end();
     atomic_store(&gate.open, true);
     dev_settle(&r.t);
-    nothing_is_used();
+    nothing_is_used_but(0);
     rig_close(&r);
     must_be_returned();
 }

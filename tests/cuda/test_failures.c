@@ -43,23 +43,42 @@ static void says(int status, int wanted, const char *words) {
 }
 
 static void a_library_that_cannot_be_set_up_is_told_by_its_call(void **state) {
-    static const char *const setup[] = {"cublasCreate", "cublasSetStream", "cublasSetWorkspace"};
+    static const char *const setup[] = {"cublasSetStream", "cublasSetWorkspace"};
     (void)state;
-    open_loaded();
+    rig_open(&r);
     for (size_t i = 0; i < sizeof setup / sizeof *setup; i++) {
         EMU(cuemu_fail)(setup[i], 1, UNKNOWN);
-        says(rig_pass(&r, 0, 17, 1), WEIR_EDEVICE, setup[i]);
+        assert_int_equal(weir__stream_prepare(r.st), WEIR_OK);
+        says(rig_wait(&r, r.st), WEIR_EDEVICE, setup[i]);
     }
+    assert_int_equal(weir__stream_prepare(r.st), WEIR_OK);
+    assert_int_equal(rig_wait(&r, r.st), WEIR_OK);
     close_clean();
 }
 
-static void a_workspace_of_the_library_that_finds_no_memory_is_told_with_its_size(void **state) {
+static void a_library_that_makes_no_handle_is_as_good_as_none(void **state) {
     (void)state;
+    EMU(cuemu_fail)("cublasCreate", 1, UNKNOWN);
+    long products = calls("cublasGemmEx");
     open_loaded();
+    assert_null(r.c->blas.library);
+    assert_non_null(strstr(r.c->no_blas, "cublasCreate"));
+    assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_OK);
+    assert_int_equal(calls("cublasGemmEx"), products);
+    close_clean();
+}
+
+/* So no step takes any. */
+static void a_workspace_of_the_library_is_taken_before_passes(void **state) {
+    (void)state;
+    rig_open(&r);
     size_t budget = r.c->device_pool.budget;
     r.c->device_pool.budget = r.c->device_pool.used_bytes;
-    says(rig_pass(&r, 0, 17, 1), WEIR_ENOMEM, "workspace of cuBLAS: 33554432 bytes");
+    assert_int_equal(weir__stream_prepare(r.st), WEIR_OK);
+    says(rig_wait(&r, r.st), WEIR_ENOMEM, "workspace of cuBLAS: 33554432 bytes");
     r.c->device_pool.budget = budget;
+    rig_load(&r, rig_narrow(), &options);
+    r.c->device_pool.budget = r.c->device_pool.used_bytes;
     assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_OK);
     close_clean();
 }
@@ -90,7 +109,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(a_first_run_that_fails_is_followed_by_another),
         T(a_library_that_cannot_be_set_up_is_told_by_its_call),
-        T(a_workspace_of_the_library_that_finds_no_memory_is_told_with_its_size),
+        T(a_library_that_makes_no_handle_is_as_good_as_none),
+        T(a_workspace_of_the_library_is_taken_before_passes),
         T(a_failure_in_a_capture_names_its_call),
         T(an_event_that_is_not_recorded_is_told_by_its_call),
     };

@@ -27,7 +27,9 @@ typedef struct weir__cuda_pool {
 typedef struct weir__cuda {
     weir__device base;
     weir__cuda_driver driver;
-    weir__cublas blas; /* library NULL: none, own kernels instead */
+    weir__cublas blas;         /* library NULL: none, own kernels instead */
+    char no_blas[80];          /* then: why */
+    cublasHandle_t spare_blas; /* the first one, until a stream takes it; device's lock */
     CUdevice device;
     CUcontext context;
     CUmodule module;
@@ -98,7 +100,7 @@ void weir__cuda_stream_release(weir__stream *st); /* gives its memory back: weir
 typedef struct weir__cuda_queue {
     weir__cuda *device;
     CUstream stream;
-    cublasHandle_t blas; /* NULL: not made yet, or there is none */
+    cublasHandle_t blas; /* NULL: the stream was not prepared, or there is no library */
     uint64_t blas_space; /* its workspace */
     size_t blas_bytes;
     uint64_t seen;  /* zeroings that its work comes after */
@@ -110,9 +112,18 @@ int weir__cuda_queue_init(weir__cuda *c, weir__cuda_queue *q, weir_error **error
 void weir__cuda_queue_fini(weir__cuda_queue *q);
 /* Returns code; of a failure it keeps why, and notes whether the context is lost. */
 CUresult weir__cuda_said(weir__cuda_queue *q, const char *call, CUresult code);
+CUresult weir__cuda_order(weir__cuda_queue *q); /* its later work comes after the zeroing of all memory that there is */
 CUresult weir__cuda_issue_list(weir__cuda_queue *q, const weir__item *item);
 CUresult weir__cuda_issue_copy(weir__cuda_queue *q, const weir__item *item);
 CUresult weir__cuda_launch_all(weir__cuda_queue *q, const weir__list *l, const weir__shape *shape); /* one after the other */
+
+/* blas.c */
+void weir__cuda_blas_open(weir__cuda *c); /* the context is current, as for the next */
+void weir__cuda_blas_close(weir__cuda *c);
+CUresult
+weir__cuda_blas_prepare(weir__cuda_queue *q); /* takes the handle and the workspace if it has none yet; nothing without a library */
+CUresult weir__cuda_blas_run(weir__cuda_queue *q, const weir__cuda_gemm *g, const weir__shape *shape);
+void weir__cuda_blas_end(weir__cuda_queue *q);
 
 /* graph.c: lists that are run again in the same shape are captured once and replayed */
 void weir__cuda_graphs_init(weir__cuda *c);

@@ -36,7 +36,6 @@ static void describe(weir__cuda *c) {
 
 /* The context is current here and restored by the caller. */
 static int open_device(weir__cuda *c, unsigned index, weir_error **error) {
-    char why[160];
     int code = open_context(c, index, error);
     if (code)
         return code;
@@ -46,13 +45,14 @@ static int open_device(weir__cuda *c, unsigned index, weir_error **error) {
     code = weir__cuda_kernels_open(c, index, error);
     if (code)
         return code;
-    weir__cublas_open(&c->blas, why, sizeof why);
+    weir__cuda_blas_open(c);
     describe(c);
     return weir__cuda_memory_init(c, error);
 }
 
 static void end_context(weir__cuda *c) {
     weir__cuda_scope scope = weir__cuda_enter(c);
+    weir__cuda_blas_close(c);
     weir__cuda_memory_fini(c);
     for (size_t i = 0; i < c->event_count; i++)
         c->driver.EventDestroy(c->events[i]);
@@ -120,6 +120,9 @@ static bool retire(weir__device *d, int64_t patience) {
         return false;
     pthread_mutex_lock(&c->memory);
     pthread_mutex_lock(&c->graphs);
+    weir__cuda_scope scope = weir__cuda_enter(c);
+    weir__cuda_blas_close(c);
+    weir__cuda_leave(c, scope);
     c->gone = true;
     c->driver.PrimaryCtxRelease(c->device);
     pthread_mutex_unlock(&c->graphs);
@@ -258,9 +261,10 @@ static void list_one(weir_system *s, const weir__cuda_driver *d, unsigned index,
     bool usable = make(s, index, 0, &made, &error) == WEIR_OK;
     int n = snprintf(detail, sizeof detail, "%s, sm_%d%d, %.1f GiB", model, major, minor, (double)memory / (1 << 30));
     weir__cuda_image_text(image, sizeof image);
-    if (usable)
-        snprintf(detail + n, sizeof detail - (size_t)n, ", products of many rows: %s, %s",
-                 weir__cuda_of(made)->blas.library ? "cuBLAS" : "own (there is no cuBLAS)", image);
+    if (usable && weir__cuda_of(made)->blas.library)
+        snprintf(detail + n, sizeof detail - (size_t)n, ", products of many rows: cuBLAS, %s", image);
+    else if (usable)
+        snprintf(detail + n, sizeof detail - (size_t)n, ", products of many rows: own (%s), %s", weir__cuda_of(made)->no_blas, image);
     else
         snprintf(detail + n, sizeof detail - (size_t)n, ": %s", weir_error_text(error));
     snprintf(name, sizeof name, "cuda:%u", index);

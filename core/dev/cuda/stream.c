@@ -197,6 +197,8 @@ static int issue(weir__cuda_stream *st, weir__item *item, bool *later) {
         return status_of(weir__cuda_issue_copy(&st->queue, item));
     case WEIR__ITEM_HOST:
         return run_host(st, item);
+    case WEIR__ITEM_PREPARE:
+        return status_of(weir__cuda_blas_prepare(&st->queue));
     case WEIR__ITEM_RECORD:
         return status_of(record(st, item->event));
     case WEIR__ITEM_WAIT:
