@@ -48,6 +48,8 @@ int weir__actor_stream(weir_system *s, weir_address owner, weir__device *d, cons
 weir_error *weir__reason(weir_error *error);
 bool weir__is_gone(int code); /* of a call: the actor that was asked has ended */
 weir_error *weir__lost_error(const weir__device *d);
+weir_error *weir__why_failed(const weir__device *d,
+                             weir_error *error); /* error (taken), or that the device is lost, whatever it was that failed first */
 /* Ends an actor whose device is lost: the model starts it anew. */
 void weir__exit_lost(weir_actor *self, const weir__device *d);
 void weir__on_device_lost(weir_actor *self, const weir_message *m, const weir__device *d); /* the message "device_lost" of its stream */

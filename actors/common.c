@@ -63,6 +63,14 @@ weir_error *weir__lost_error(const weir__device *d) {
     return weir_error_new(WEIR_EDEVICE, NULL, NULL, "device %s is lost: %s", weir__device_name(d), weir__device_lost(d));
 }
 
+weir_error *weir__why_failed(const weir__device *d, weir_error *error) {
+    int code = weir_error_code(error);
+    if (!d || !weir__device_lost(d) || code == WEIR_EDEVICE || code == WEIR_ECANCELLED)
+        return error;
+    weir_error_free(error);
+    return weir__lost_error(d);
+}
+
 void weir__exit_lost(weir_actor *self, const weir__device *d) {
     weir_exit(self, weir__lost_error(d));
 }

@@ -29,18 +29,9 @@ static void end_failed(weir_actor *self, weir__pass *p) {
 
 static int notify(weir__stepper *s, weir__pass *p, weir_verb verb, int64_t arg);
 
-/* Whatever it was that failed first, because the device is lost. */
-static weir_error *why_failed(const weir__stepper *s, weir_error *error) {
-    int code = weir_error_code(error);
-    if (!weir__device_lost(s->device) || code == WEIR_EDEVICE || code == WEIR_ECANCELLED)
-        return error;
-    weir_error_free(error);
-    return weir__lost_error(s->device);
-}
-
 void weir__drive_fail(weir_actor *self, weir__pass *p, weir_error *error) {
     weir__stepper *s = weir_state(self);
-    error = why_failed(s, error);
+    error = weir__why_failed(s->device, error);
     if (p->error) {
         weir_error_free(error);
     } else {

@@ -31,7 +31,7 @@ void weir__model_load_failed(weir_actor *self, weir_error *error) {
         return;
     }
     m->loading = false;
-    weir_answer_error(self, m->caller, weir__reason(error));
+    weir_answer_error(self, m->caller, weir__why_failed(m->device, weir__reason(error)));
     stop_members(m);
     weir__checkpoint_unref(m->checkpoint);
     m->checkpoint = NULL;

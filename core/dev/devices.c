@@ -213,7 +213,7 @@ static bool parse(const char *name, wanted *w) {
         if (!name[n])
             return true;
         return backends[i]->many && isdigit((unsigned char)name[n + (name[n] == ':')]) &&
-               sscanf(name + n, ":%3u%n", &w->index, &used) == 1 && !name[n + (size_t)used];
+               sscanf(name + n, ":%3u%n", &w->index, &used) == 1 && !name[n + (size_t)used] && (name[n + 1] != '0' || used == 2);
     }
     return false;
 }

@@ -124,7 +124,8 @@ describe("devices", function()
     for name, why in pairs {
       ["cuda:1"] = "device cuda:1: there is none of this number (the driver knows 1)", cud = "device \"cud\": there is none of this name (there are cpu, cuda)",
       ["cuda:"] = "there is none of this name", ["cuda:0x"] = "there is none of this name",
-      ["cuda:-1"] = "device \"cuda:-1\": there is none of this name", ["cuda: 0"] = "there is none of this name", ["cuda0"] = "there is none of this name",
+      ["cuda:-1"] = "device \"cuda:-1\": there is none of this name", ["cuda:01"] = "there is none of this name",
+      ["cuda: 0"] = "there is none of this name", ["cuda0"] = "there is none of this name",
     } do
       local code, out, err = run("A=1", "generate", LLAMA, "--tokens", "1", "-n", "1", "--device", name)
       assert.equal(1, code, name)

@@ -164,6 +164,7 @@ describe("cuda loss", function()
       driver.cuemu_fail("device", nth, ILLEGAL_ADDRESS)
       local ok, m = pcall(load)
       driver.cuemu_fail_clear()
+      assert(ok or m.code == "EDEVICE", ("lost at call %d: %s"):format(nth, tostring(m)))
       local again, e = pcall(function()
         m = ok and m or load()
         pcall(text, m) -- of a loss behind the load the first request may hear
