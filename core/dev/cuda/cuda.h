@@ -68,13 +68,14 @@ typedef struct weir__cuda_scope {
 weir__cuda_scope weir__cuda_enter(weir__cuda *c);
 void weir__cuda_leave(weir__cuda *c, weir__cuda_scope scope);
 
-/* Whether a code means that the context is lost, which the driver then says of every call; notes it. */
+/* Whether a code means that the context is lost, which the driver then says of every call; note: the device is lost then. */
+bool weir__cuda_is_loss(CUresult code);
 bool weir__cuda_note(weir__cuda *c, CUresult code);
 
 /* kernels.c */
 bool weir__cuda_image_is_there(void);              /* false: built without nvcc */
 void weir__cuda_image_text(char *to, size_t size); /* what is embedded, for people */
-/* The context is current. EUNSUPPORTED: nothing in the image runs on this device, or the driver refuses a kernel for another reason than its absence. */
+/* The context is current. EUNSUPPORTED: nothing in the image runs on this device. EDEVICE: the context is lost, or the driver refuses a kernel for another reason than its absence. */
 int weir__cuda_kernels_open(weir__cuda *c, unsigned index, weir_error **error);
 /* NULL, or which kernel of the op the image lacks: valid until the next call. */
 const char *weir__cuda_kernels_check(weir__cuda *c, const weir__cuda_op *op);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-bool weir__cuda_note(weir__cuda *c, CUresult code) {
+bool weir__cuda_is_loss(CUresult code) {
     switch (code) {
     case CUDA_ERROR_INVALID_CONTEXT:
     case CUDA_ERROR_ECC_UNCORRECTABLE:
@@ -18,11 +18,17 @@ bool weir__cuda_note(weir__cuda *c, CUresult code) {
     case CUDA_ERROR_INVALID_ADDRESS_SPACE:
     case CUDA_ERROR_INVALID_PC:
     case CUDA_ERROR_LAUNCH_FAILED:
-        weir__device_lose(&c->base, weir__cuda_error_text(code));
         return true;
     default:
         return false;
     }
+}
+
+bool weir__cuda_note(weir__cuda *c, CUresult code) {
+    bool lost = weir__cuda_is_loss(code);
+    if (lost)
+        weir__device_lose(&c->base, weir__cuda_error_text(code));
+    return lost;
 }
 
 static CUresult failed(weir__cuda_queue *q, const char *call, CUresult code, const char *what, const weir__shape *shape) {

@@ -18,6 +18,8 @@ void weir__cuda_image_text(char *to, size_t size) {
 }
 
 static int not_loaded(const weir__cuda *c, unsigned index, CUresult code, weir_error **error) {
+    if (weir__cuda_is_loss(code))
+        return weir_fail(error, WEIR_EDEVICE, "device cuda:%u: cuModuleLoadData: %s", index, weir__cuda_error_text(code));
     if (!weir__cuda_image_is_there())
         return weir_fail(error, WEIR_EUNSUPPORTED, "device cuda:%u: this weir was built without nvcc and has no kernels for it", index);
     return weir_fail(error, WEIR_EUNSUPPORTED, "device cuda:%u: the kernels cannot be loaded to an sm_%d (there is code for %s): %s", index,
@@ -33,7 +35,7 @@ int weir__cuda_kernels_open(weir__cuda *c, unsigned index, weir_error **error) {
         if (code == CUDA_ERROR_NOT_FOUND)
             c->functions[f] = NULL;
         else if (code)
-            return weir_fail(error, WEIR_EUNSUPPORTED, "device cuda:%u: kernel %s: %s", index, weir__cuda_signatures[f].name,
+            return weir_fail(error, WEIR_EDEVICE, "device cuda:%u: cuModuleGetFunction of %s: %s", index, weir__cuda_signatures[f].name,
                              weir__cuda_error_text(code));
     }
     return WEIR_OK;
