@@ -31,9 +31,8 @@ typedef struct weir__opening weir__opening;
 int weir__device_open_start(weir_system *s, const char *name, unsigned threads, weir_address who, weir_verb verb, weir__device **device,
                             weir__opening **opening, weir_error **error);
 int weir__device_open_end(weir__opening *o, weir__device **out, weir_error **error); /* after the message; frees it. As weir__device_open */
-void weir__device_open_drop(
-    weir__opening
-        *o); /* instead: nobody waits for it, and it is given back when it is done. A message that is posted already still comes */
+/* Instead: nobody waits for it, and it is given back when it is done. A message that is posted already still comes. */
+void weir__device_open_drop(weir__opening *o);
 /* Why the device is of no use any more, static; NULL: it is. All its work fails with EDEVICE, and who owns a stream of it is told: after what was submitted has
  * ended, the message "device_lost" is posted to it from itself. Any thread */
 const char *weir__device_lost(const weir__device *d);

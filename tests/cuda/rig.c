@@ -170,6 +170,16 @@ const char *rig_narrow(void) {
     return narrow;
 }
 
+void rig_load_narrow(rig *r) {
+    static const weir__forward_options options = {.tile = 64, .context = CONTEXT};
+    rig_load(r, rig_narrow(), &options);
+}
+
+void rig_open_narrow(rig *r) {
+    rig_open(r);
+    rig_load_narrow(r);
+}
+
 /* ---- passes ---- */
 
 /* Every sequence has the pool's blocks from `sequence` * its share on. */
@@ -239,6 +249,15 @@ int rig_reports(const char *kind) {
 void rig_no_reports(void) {
     if (EMU(cuemu_report_count)())
         fail_msg("%s", EMU(cuemu_report)(0));
+}
+
+void rig_close_clean(rig *r) {
+    rig_close(r);
+    rig_no_reports();
+}
+
+long rig_calls(const char *function) {
+    return EMU(cuemu_count)(function);
 }
 
 int rig_setup(void **state) {

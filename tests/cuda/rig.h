@@ -38,7 +38,9 @@ void rig_close(rig *r); /* gives everything back; asserts that every byte came b
 void rig_record(rig *r, const char *path, const weir__forward_options *o);
 /* And its weights on the device, ready for passes. */
 void rig_load(rig *r, const char *path, const weir__forward_options *o);
+void rig_load_narrow(rig *r); /* the narrow one, for 512 positions in tiles of 64 rows */
 void rig_unload(rig *r);
+void rig_open_narrow(rig *r); /* open and load_narrow */
 
 /* A unit on its way to the device: what residency does with one. */
 typedef struct rig_unit {
@@ -68,6 +70,8 @@ const float *rig_logits(const rig *r);
 void *rig_emulated(const char *name);
 int rig_reports(const char *kind); /* number of reports of a kind: "unordered", "leak", ... */
 void rig_no_reports(void);
-int rig_setup(void **state); /* of each test: no reports, no faults, no settings */
+void rig_close_clean(rig *r);         /* close and no_reports */
+long rig_calls(const char *function); /* of the driver or cuBLAS, so far */
+int rig_setup(void **state);          /* of each test: no reports, no faults, no settings */
 
 #endif

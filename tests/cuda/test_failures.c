@@ -4,35 +4,20 @@
 enum { UNKNOWN = 999 }; /* CUDA_ERROR_UNKNOWN: no code that says that the context is lost */
 
 static rig r;
-static const weir__forward_options options = {.tile = 64, .context = 512};
-
-static void open_loaded(void) {
-    rig_open(&r);
-    rig_load(&r, rig_narrow(), &options);
-}
-
-static void close_clean(void) {
-    rig_close(&r);
-    rig_no_reports();
-}
-
-static long calls(const char *function) {
-    return EMU(cuemu_count)(function);
-}
 
 /* What the first run of a shape makes, cuBLAS for one, is not there if that run failed: so the next one is a first run again, and no capture. */
 static void a_first_run_that_fails_is_followed_by_another(void **state) {
     (void)state;
-    open_loaded();
-    long captures = calls("cuStreamBeginCapture");
+    rig_open_narrow(&r);
+    long captures = rig_calls("cuStreamBeginCapture");
     EMU(cuemu_fail)("cuLaunchKernel", 1, UNKNOWN);
     assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_EDEVICE);
     EMU(cuemu_fail_clear)();
     assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_OK);
-    assert_int_equal(calls("cuStreamBeginCapture"), captures);
+    assert_int_equal(rig_calls("cuStreamBeginCapture"), captures);
     assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_OK);
-    assert_int_equal(calls("cuStreamBeginCapture"), captures + 1);
-    close_clean();
+    assert_int_equal(rig_calls("cuStreamBeginCapture"), captures + 1);
+    rig_close_clean(&r);
 }
 
 static void says(int status, int wanted, const char *words) {
@@ -53,19 +38,19 @@ static void a_library_that_cannot_be_set_up_is_told_by_its_call(void **state) {
     }
     assert_int_equal(weir__stream_prepare(r.st), WEIR_OK);
     assert_int_equal(rig_wait(&r, r.st), WEIR_OK);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 static void a_library_that_makes_no_handle_is_as_good_as_none(void **state) {
     (void)state;
     EMU(cuemu_fail)("cublasCreate", 1, UNKNOWN);
-    long products = calls("cublasGemmEx");
-    open_loaded();
+    long products = rig_calls("cublasGemmEx");
+    rig_open_narrow(&r);
     assert_null(r.c->blas.library);
     assert_non_null(strstr(r.c->no_blas, "cublasCreate"));
     assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_OK);
-    assert_int_equal(calls("cublasGemmEx"), products);
-    close_clean();
+    assert_int_equal(rig_calls("cublasGemmEx"), products);
+    rig_close_clean(&r);
 }
 
 /* So no step takes any. */
@@ -77,31 +62,31 @@ static void a_workspace_of_the_library_is_taken_before_passes(void **state) {
     assert_int_equal(weir__stream_prepare(r.st), WEIR_OK);
     says(rig_wait(&r, r.st), WEIR_ENOMEM, "workspace of cuBLAS: 33554432 bytes");
     r.c->device_pool.budget = budget;
-    rig_load(&r, rig_narrow(), &options);
+    rig_load_narrow(&r);
     r.c->device_pool.budget = r.c->device_pool.used_bytes;
     assert_int_equal(rig_pass(&r, 0, 17, 1), WEIR_OK);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 static void a_failure_in_a_capture_names_its_call(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     assert_int_equal(rig_pass(&r, 0, 2, 1), WEIR_OK);
     EMU(cuemu_fail)("cuLaunchKernel", 1, UNKNOWN);
     says(rig_pass(&r, 0, 2, 1), WEIR_EDEVICE, "list whole: capturing: weir_tile: cuLaunchKernel: CUDA_ERROR_UNKNOWN");
-    close_clean();
+    rig_close_clean(&r);
 }
 
 static void an_event_that_is_not_recorded_is_told_by_its_call(void **state) {
     weir__event *e;
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     assert_int_equal(weir__event_new(r.t.d, &e), WEIR_OK);
     EMU(cuemu_fail)("cuEventRecord", 1, UNKNOWN);
     assert_int_equal(weir__stream_record(r.st, e), WEIR_OK);
     says(rig_wait(&r, r.st), WEIR_EDEVICE, "cuEventRecord: CUDA_ERROR_UNKNOWN");
     weir__event_unref(e);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 #define T(name) cmocka_unit_test_setup(name, rig_setup)

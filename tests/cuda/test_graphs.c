@@ -12,21 +12,6 @@ enum { THREADS_ALONE = 0 };
 #endif
 
 static rig r;
-static const weir__forward_options options = {.tile = 64, .context = 512};
-
-static void open_loaded(void) {
-    rig_open(&r);
-    rig_load(&r, rig_narrow(), &options);
-}
-
-static void close_clean(void) {
-    rig_close(&r);
-    rig_no_reports();
-}
-
-static long calls(const char *function) {
-    return EMU(cuemu_count)(function);
-}
 
 /* The logits of a pass, allocated. */
 static float *logits_of(int32_t first, uint32_t rows, int want) {
@@ -49,31 +34,31 @@ static void check_steps(int32_t first, uint32_t rows, int want) {
         right[i] = logits_of(first + i * (int32_t)rows, rows, want);
     r.c->eager = false;
     unsigned graphs = r.c->graph_count;
-    long launches = calls("cuGraphLaunch");
+    long launches = rig_calls("cuGraphLaunch");
     for (int i = 0; i < 3; i++) {
         assert_int_equal(rig_pass(&r, first + i * (int32_t)rows, rows, want), WEIR_OK);
         must_have(right[i]);
         free(right[i]);
     }
     assert_int_equal(r.c->graph_count, graphs + 1);
-    assert_int_equal(calls("cuGraphLaunch"), launches + 2);
+    assert_int_equal(rig_calls("cuGraphLaunch"), launches + 2);
 }
 
 static void replayed_steps_give_the_bits_of_launched_ones(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     check_steps(0, 1, 1);
     check_steps(0, 3, 2);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 static void replayed_steps_of_other_shapes_do_too(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     check_steps(0, 4, 1);
     check_steps(300, 1, 1); /* two splits of attention */
     check_steps(0, 17, 1);  /* products by cuBLAS */
-    close_clean();
+    rig_close_clean(&r);
 }
 
 /* The final norm of the row that was pushed, in a run that says it had up to `rows`. */
@@ -90,12 +75,12 @@ static void more_shapes_than_are_kept_are_right_and_the_oldest_goes(void **state
     enum { KEPT = 16, SHAPES = 18, TURNS = 2 };
     float right[256], again[256];
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     size_t width = (size_t)weir__checkpoint_config(r.checkpoint)->width;
     assert_true(width <= 256);
     assert_int_equal(rig_pass(&r, 0, 1, 1), WEIR_OK);
     norm(1, right, width);
-    long destroyed = calls("cuGraphExecDestroy");
+    long destroyed = rig_calls("cuGraphExecDestroy");
     for (int turn = 0; turn < TURNS; turn++)
         for (int32_t rows = 2; rows < 2 + SHAPES; rows++)
             for (int i = 0; i < 3; i++) {
@@ -104,22 +89,22 @@ static void more_shapes_than_are_kept_are_right_and_the_oldest_goes(void **state
                 assert_true(r.c->graph_count <= KEPT);
             }
     assert_int_equal(r.c->graph_count, KEPT);
-    assert_int_equal(calls("cuGraphExecDestroy"), destroyed + TURNS * SHAPES - KEPT);
-    close_clean();
+    assert_int_equal(rig_calls("cuGraphExecDestroy"), destroyed + TURNS * SHAPES - KEPT);
+    rig_close_clean(&r);
 }
 
 static void run_twice_without_a_graph(const float *right) {
-    long made = calls("cuGraphInstantiate");
+    long made = rig_calls("cuGraphInstantiate");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(rig_pass(&r, 0, 2, 1), WEIR_OK);
         must_have(right);
     }
-    assert_int_equal(calls("cuGraphInstantiate"), made);
+    assert_int_equal(rig_calls("cuGraphInstantiate"), made);
 }
 
 static void a_device_that_holds_enough_graphs_launches_instead(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     float *right = logits_of(0, 2, 1);
     r.c->graph_count = 512;
     run_twice_without_a_graph(right);
@@ -131,7 +116,7 @@ static void a_device_that_holds_enough_graphs_launches_instead(void **state) {
     must_have(right);
     assert_int_equal(r.c->graph_count, 1);
     free(right);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 /* ---- failures in a capture ---- */
@@ -148,7 +133,7 @@ static void fails_in_capture(const char *what, int nth, uint32_t rows) {
     if (status != WEIR_EDEVICE)
         fail_msg("call %d of %s: status %d (%s)", nth, what, status, why);
     assert_non_null(strstr(why, "whole"));
-    long launches = calls("cuGraphLaunch");
+    long launches = rig_calls("cuGraphLaunch");
     for (int i = 0; i < 2; i++) {
         status = rig_pass(&r, 0, rows, 1);
         weir__stream_why(r.st, why, sizeof why);
@@ -157,42 +142,42 @@ static void fails_in_capture(const char *what, int nth, uint32_t rows) {
         must_have(right);
     }
     assert_int_equal(r.c->graph_count, graphs + 1);
-    assert_int_equal(calls("cuGraphLaunch"), launches + 2);
+    assert_int_equal(rig_calls("cuGraphLaunch"), launches + 2);
     free(right);
 }
 
 static void a_launch_that_fails_in_a_capture_leaves_stream_and_cache_usable(void **state) {
     (void)state;
-    open_loaded();
-    long before = calls("cuLaunchKernel");
+    rig_open_narrow(&r);
+    long before = rig_calls("cuLaunchKernel");
     assert_int_equal(rig_pass(&r, 0, 1, 1), WEIR_OK);
-    int n = (int)(calls("cuLaunchKernel") - before);
+    int n = (int)(rig_calls("cuLaunchKernel") - before);
     assert_true(n > 10);
     fails_in_capture("cuLaunchKernel", 1, 2);
     fails_in_capture("cuLaunchKernel", n / 2, 3);
     fails_in_capture("cuLaunchKernel", n, 4);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 static void a_library_product_that_fails_in_a_capture_leaves_stream_and_cache_usable(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     fails_in_capture("cublasGemmEx", 3, 17);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 static void a_capture_that_does_not_begin_or_end_leaves_stream_and_cache_usable(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     fails_in_capture("cuStreamBeginCapture", 1, 1);
     fails_in_capture("cuStreamEndCapture", 1, 2);
     fails_in_capture("cuGraphInstantiate", 1, 3);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 static void a_graph_that_is_not_launched_stays(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     float *right = logits_of(0, 2, 1);
     for (int i = 0; i < 2; i++) { /* in the run that captures, and in one that replays */
         EMU(cuemu_fail)("cuGraphLaunch", 1, UNKNOWN);
@@ -202,7 +187,7 @@ static void a_graph_that_is_not_launched_stays(void **state) {
         assert_int_equal(r.c->graph_count, 1);
     }
     free(right);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 /* ---- a stream that is closed while its thread is in a capture ---- */
@@ -219,7 +204,7 @@ static CUresult wait_in_capture(CUstream st, CUgraph *graph) {
 
 static void a_stream_that_is_closed_in_a_capture_gives_everything_back(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     float *right = logits_of(0, 2, 1);
     end_capture = r.c->driver.StreamEndCapture;
     entered = go = false;
@@ -238,7 +223,7 @@ static void a_stream_that_is_closed_in_a_capture_gives_everything_back(void **st
     }
     assert_int_equal(r.c->graph_count, 1);
     free(right);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 /* ---- what belongs together ---- */
@@ -254,7 +239,7 @@ static void unit_whose_copy_fails(int nth) {
     group g = {.reader = dev_stream(&r.t, "reader")};
     rig_unit_read(&r, 0, true, &u);
     assert_int_equal(weir__event_new(r.t.d, &g.there), WEIR_OK);
-    long launches = calls("cuLaunchKernel"), graphs = calls("cuGraphLaunch");
+    long launches = rig_calls("cuLaunchKernel"), graphs = rig_calls("cuGraphLaunch");
     EMU(cuemu_fail)("cuMemcpyHtoDAsync", nth, UNKNOWN);
     assert_int_equal(rig_unit_submit(&u, r.st), WEIR_OK);
     assert_int_equal(weir__stream_record(r.st, g.there), WEIR_OK);
@@ -263,8 +248,8 @@ static void unit_whose_copy_fails(int nth) {
     assert_int_equal(rig_wait(&r, r.st), WEIR_EDEVICE);
     assert_int_equal(rig_wait(&r, g.reader), WEIR_EDEVICE);
     assert_int_equal(weir__event_status(g.there), WEIR_EDEVICE);
-    assert_int_equal(calls("cuLaunchKernel"), launches);
-    assert_int_equal(calls("cuGraphLaunch"), graphs);
+    assert_int_equal(rig_calls("cuLaunchKernel"), launches);
+    assert_int_equal(rig_calls("cuGraphLaunch"), graphs);
     EMU(cuemu_fail_clear)();
     assert_int_equal(rig_unit_submit(&u, r.st), WEIR_OK); /* asked for again, it comes as a whole */
     assert_int_equal(rig_wait(&r, r.st), WEIR_OK);
@@ -275,53 +260,53 @@ static void unit_whose_copy_fails(int nth) {
 
 static void a_unit_is_there_with_all_its_copies_or_not_at_all(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     for (int nth = 1; nth <= 2; nth++)
         unit_whose_copy_fails(nth);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 /* What was submitted before the submission that failed is not taken for the group: no event, no notice was asked for. What is submitted next goes on. */
 static void a_unit_whose_submission_fails_is_not_there(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     float *right = logits_of(0, 2, 1);
     for (uint64_t nth = 1; nth <= 3; nth++) {
         rig_unit u;
         rig_unit_read(&r, 0, true, &u);
-        long launches = calls("cuLaunchKernel");
+        long launches = rig_calls("cuLaunchKernel");
         assert_int_equal(weir__inject_arm(r.t.s, "SUBMIT", nth, 1), WEIR_OK);
         assert_int_equal(rig_unit_submit(&u, r.st), WEIR_EDEVICE);
         weir__inject_arm(r.t.s, "SUBMIT", 0, 0);
         rig_unit_drop(&u);
         assert_int_equal(rig_wait(&r, r.st), WEIR_OK);
-        assert_int_equal(calls("cuLaunchKernel"), launches);
+        assert_int_equal(rig_calls("cuLaunchKernel"), launches);
     }
     assert_int_equal(rig_pass(&r, 0, 2, 1), WEIR_OK);
     must_have(right);
     free(right);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 static void a_step_block_arrives_whole_or_the_pass_does_not_run(void **state) {
     (void)state;
-    open_loaded();
+    rig_open_narrow(&r);
     float *right = logits_of(0, 2, 1);
-    long before = calls("cuMemcpyHtoDAsync");
+    long before = rig_calls("cuMemcpyHtoDAsync");
     assert_int_equal(rig_pass(&r, 0, 2, 1), WEIR_OK);
-    int copies = (int)(calls("cuMemcpyHtoDAsync") - before);
+    int copies = (int)(rig_calls("cuMemcpyHtoDAsync") - before);
     assert_true(copies >= 2);
     for (int nth = 1; nth <= copies; nth++) {
-        long launches = calls("cuLaunchKernel") + calls("cuGraphLaunch"), back = calls("cuMemcpyDtoHAsync");
+        long launches = rig_calls("cuLaunchKernel") + rig_calls("cuGraphLaunch"), back = rig_calls("cuMemcpyDtoHAsync");
         EMU(cuemu_fail)("cuMemcpyHtoDAsync", nth, UNKNOWN);
         assert_int_equal(rig_pass(&r, 5, 2, 1), WEIR_EDEVICE);
-        assert_int_equal(calls("cuLaunchKernel") + calls("cuGraphLaunch"), launches);
-        assert_int_equal(calls("cuMemcpyDtoHAsync"), back);
+        assert_int_equal(rig_calls("cuLaunchKernel") + rig_calls("cuGraphLaunch"), launches);
+        assert_int_equal(rig_calls("cuMemcpyDtoHAsync"), back);
         assert_int_equal(rig_pass(&r, 0, 2, 1), WEIR_OK);
         must_have(right);
     }
     free(right);
-    close_clean();
+    rig_close_clean(&r);
 }
 
 #define T(name) cmocka_unit_test_setup(name, rig_setup)
